@@ -12,7 +12,7 @@ import sys
 from duckrow.api.calls.data import PROTOCOL, with_data
 from duckrow.api.calls.old_names import Unpickler
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import IO, Any
@@ -21,7 +21,7 @@ CALL, RESULT = "call.pkl", "result.pkl"
 
 # The head of a result says which kind it is.
 RETURNED = "returned"  # the value follows as a pickle of its own
-RAISED = "raised"  # the head holds the exception, and what is known of it in texts
+RAISED = "raised"  # the head holds the exception, and its parts as texts
 NOT_STORED = "not stored"  # the head says why there is no value
 
 
@@ -33,7 +33,7 @@ def main(folder: str) -> int:
     try:
         head, (function, args, kwargs) = _read_call(folder)
         value = function(*args, **kwargs)
-    except BaseException as error:  # an exit is not a value either, and must not look like one
+    except BaseException as error:  # SystemExit too: it must not look like a value
         code = _leave_error(path, error)
     else:
         code = _leave_value(path, value, function, head.get("code"))
@@ -43,7 +43,7 @@ def main(folder: str) -> int:
 
 
 def forked_main(arguments: list[str]) -> int:
-    """The same, in a process that was forked from one which has this module already."""
+    """The same, in a process forked from one that has already imported this module."""
     return main(*arguments)
 
 
@@ -58,7 +58,7 @@ def private(path: str, flags: int) -> int:
 
 
 def print_lines_at_once() -> None:
-    """The log shows what is printed when it is printed, and in the order of what C code prints."""
+    """Buffer by line, so that the log is up to date and in the same order as what C code prints."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and not stream.line_buffering:
             stream.reconfigure(line_buffering=True)
@@ -73,18 +73,18 @@ def _read_call(folder: str) -> tuple[dict[str, Any], tuple[Callable[..., Any], t
 
 
 def read_head(file: IO[bytes]) -> dict[str, Any]:
-    """What stands before a call: `path`, that of the caller, and `code`, which function it is, where that matters."""
+    """What precedes a call: `path`, the caller's sys.path, and `code`, which function it is, where that matters."""
     head = pickle.load(file)
-    return head if isinstance(head, dict) else {"path": head}  # a job that waits since an earlier version
+    return head if isinstance(head, dict) else {"path": head}  # a job queued by an earlier version
 
 
-# -- what came of it ------------------------------------------------------------------------------------------------
+# -- the result -----------------------------------------------------------------------------------------------------
 
 
 def _leave_value(path: str, value: Any, function: Callable[..., Any], code: Mapping[str, str] | None) -> int:
     try:
         _write(path, {"kind": RETURNED, "code": code}, value)
-    except Exception as error:  # whatever a foreign object does while it is pickled; or the disk is full
+    except Exception as error:  # any error of somebody else's object while it is pickled; or the disk is full
         name = getattr(function, "__qualname__", repr(function))
         why = (
             f"{name} returned an object of type {name_of_type(type(value))}, which cannot be stored: "
@@ -112,7 +112,7 @@ def _leave_error(path: str, error: BaseException) -> int:
 
 
 def code_of(exit: SystemExit) -> int:
-    """As Python itself would end: nothing is success, a text is a failure."""
+    """The exit code that Python itself would use: no code is success, a text is a failure."""
     code = exit.code
     return (code or 0) & 0xFF if code is None or isinstance(code, int) else 1
 
@@ -127,19 +127,19 @@ def _traceback_of(error: BaseException) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """What an error says within a sentence; one that says nothing has a name at least."""
+    """The message of an error, without a full stop; if it has none, the name of its type."""
     return _message_of(error).rstrip(".") or name_of_type(type(error))
 
 
 def _message_of(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # of a foreign __str__
+    except Exception:  # from somebody else's __str__
         return ""
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """None for an exception that cannot be pickled, or that could not be made again from its pickle."""
+    """None for an exception that cannot be pickled or unpickled."""
     import cloudpickle
 
     for form in (error, _InParts(error)):
@@ -147,13 +147,13 @@ def _pickled(error: BaseException) -> bytes | None:
             data: bytes = cloudpickle.dumps(form, protocol=PROTOCOL)
             pickle.loads(data)
             return data
-        except Exception:  # whatever its class does
+        except Exception:  # any error of its class
             pass
     return None
 
 
 class _InParts:
-    """An exception whose class wants other arguments than those that it keeps, as many do: made without asking it."""
+    """Unpickles an exception without `__init__`, as many take other arguments than those that they keep."""
 
     def __init__(self, error: BaseException) -> None:
         self._error = error
@@ -178,7 +178,7 @@ def name_of_type(kind: type) -> str:
 
 
 def _write(path: str, head: Mapping[str, Any], *values: Any) -> None:
-    """All of it or nothing: nobody ever sees half a result."""
+    """Write all or nothing: nobody ever sees half a result."""
     unfinished = f"{path}.{os.getpid()}"
     try:
         with open(unfinished, "wb", opener=private) as file:
@@ -192,11 +192,11 @@ def _write(path: str, head: Mapping[str, Any], *values: Any) -> None:
 
 
 def _dump(value: Any, file: IO[bytes]) -> None:
-    """Straight into the file, however large. cloudpickle takes longer to load than most values to write."""
+    """Pickle straight into the file. Plain pickle first: loading cloudpickle takes longer than writing most values."""
     begin = file.tell()
     try:
         pickle.dump(value, file, protocol=PROTOCOL)
-    except Exception:  # it has lambdas or classes of the caller's script in it; or cannot be pickled at all
+    except Exception:  # it contains lambdas or classes of the caller's script, or cannot be pickled at all
         from duckrow.api.calls.pickler import CallPickler
 
         file.seek(begin)
@@ -212,7 +212,7 @@ def _remove(path: str) -> None:
 
 
 if __name__ == "__main__":
-    # By its name: what is pickled here must not look as if it came from the caller's `__main__`.
+    # Imported by name: what is pickled here must not look as if it came from the caller's `__main__`.
     from duckrow.api.call import main as main_by_name
 
     sys.exit(main_by_name(sys.argv[1]))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from duckrow.api.clusters.wishes import BatchWishes
     from duckrow.store.folder.state_folder import Folder
 
-_LOOK_S = 0.05  # how often a client that waits asks the database whether anything has changed
-_ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we say that it has not yet
+_LOOK_S = 0.05  # how often a waiting client asks the database for changes
+_ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we report it as pending
 
 
 class Client(Session):
@@ -50,7 +50,7 @@ class Client(Session):
     # -- looking ----------------------------------------------------------------------------------------------
 
     def unfinished(self) -> tuple[list[int], list[int]]:
-        """The jobs that are not done, wherever they are; those of them that only a run which has ended would start."""
+        """(all jobs that are not done; those of them that only an ended run would have started)."""
         self.tender.copy()
         rows = AnswerStore(self.database).unfinished()
         alive = {host_id: is_alive(self.folder, host_id) for host_id in {row.host_id for row in rows}}
@@ -60,7 +60,7 @@ class Client(Session):
     # -- wishing ----------------------------------------------------------------------------------------------
 
     def await_wishes(self, ids: Sequence[int]) -> None:
-        """Until the wishes for these jobs have been seen by a host; as long as it gets on with them."""
+        """Wait until a host has seen the wishes for these jobs, as long as it makes progress."""
         wanted = set(ids)
         next_one, deadline = 0, 0.0
         for _ in self.changes(None):
@@ -73,11 +73,11 @@ class Client(Session):
                 raise DuckrowError("The scheduler has not answered yet. Your request is recorded; see `duckrow ls`.")
 
     def has_news(self) -> bool:
-        """Whether anything has changed since this was last asked, here or on clusters."""
+        """Whether anything has changed since the last call, here or on clusters."""
         return self.tender.has_news() or self.database.changed_by_others()
 
     def changes(self, deadline: float | None) -> Iterator[None]:
-        """Now, whenever the database has changed, at least once a second, and when the time is up."""
+        """Yields now, at each change of the database, at least once a second, and at the deadline."""
         self.database.changed_by_others()
         while True:
             yield

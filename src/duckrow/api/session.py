@@ -39,11 +39,11 @@ class Session:
 
     @property
     def runs_folder(self) -> str:
-        """Where runs have their folders, unless somebody says otherwise."""
+        """Where runs have their folders by default."""
         return self.folder.runs
 
     def map_into_memory(self) -> None:
-        """For one who reads much, again and again."""
+        """For clients that read a lot, again and again."""
         self.database.map_into_memory()
 
     def close(self) -> None:
@@ -64,20 +64,20 @@ class Session:
         return ensure_daemon(self.folder, self.database, dispatch)
 
     def seats(self) -> list[Seat]:
-        """What the daemon gives out."""
+        """The seats of the daemon."""
         return seats_from(self.hosts.get(DAEMON).seats)
 
     def living_hosts(self) -> list[HostRow]:
         return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
 
     def end_daemon(self, kill_jobs: bool = False) -> bool:
-        """With its running jobs if asked; whether it ran."""
+        """Stop the daemon, with its running jobs if asked; whether it was running."""
         if kill_jobs and self.running():
-            self.ensure_daemon(dispatch=False)  # somebody must see to the end of what an earlier daemon left running
+            self.ensure_daemon(dispatch=False)  # a host must end what an earlier daemon left running
         return end_daemon(self.folder, self.database, kill_jobs) is not None
 
     def ended_runs(self) -> set[int]:
-        """The ids of each `duckrow run` that there was."""
+        """The host ids of each `duckrow run` that has ended."""
         living = {row.id for row in self.living_hosts()}
         return {row.id for row in self.hosts.all() if row.kind == "run" and row.id not in living}
 
@@ -105,7 +105,7 @@ class Session:
         return [job_view(row, now) for row in self.jobs.of_host(host_id)]
 
     def running(self) -> int:
-        """How many jobs run, whoever sees to them."""
+        """How many jobs are running, on any host."""
         return len(self.jobs.live())
 
     def pauses(self) -> list[str]:
@@ -115,7 +115,7 @@ class Session:
     # -- wishing ----------------------------------------------------------------------------------------------
 
     def wish(self, ids: Sequence[int], wish: Wish | SignalWish) -> None:
-        """Write the wish down and wake those who can fulfil it: the hosts here. `BatchWishes` are for clusters."""
+        """Record the wish and wake the hosts of this machine, which fulfil it. For clusters, see `BatchWishes`."""
         on_clusters = BatchStore(self.database).of_jobs(ids)
         ids = [job_id for job_id in ids if job_id not in on_clusters]
         if not ids:
@@ -125,7 +125,7 @@ class Session:
         watchers = {row.job_id: row.host_id for row in self.jobs.live()}
         responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids).items()}
         if not responsible <= living:
-            self.ensure_daemon()  # a run that is over fulfils nothing; the daemon sees to its jobs
+            self.ensure_daemon()  # an ended run fulfils nothing; the daemon looks after its jobs
         for host_id in living | {DAEMON}:
             ring(self.folder, host_id)
 

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.program == "gui":
         return become(module_command("duckrow", "web", "--port", str(given.port)))
     devices = [f"--devices={token}" for token in given.gpus or []]
-    # GPUPeasy never looked at who else uses a GPU.
+    # GPUPeasy never checked whether others use a GPU.
     as_it_was = {"DUCKROW__DAEMON__SHARE_GPUS": "true", **os.environ}
     started = subprocess.run(module_command("duckrow", "up", *(devices or ["--quiet"])), env=as_it_was)
     if started.returncode != 0:

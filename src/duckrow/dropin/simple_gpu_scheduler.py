@@ -12,12 +12,12 @@ from duckrow.core.devices.device import GPU_NAME
 from duckrow.core.errors import UsageError
 
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
-# Whatever the settings say of other runs: here the devices are those that are named, and the output is the old one.
+# Whatever the settings say for other runs: here we use the named devices, and print the original output.
 _AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
-# Commands of several lines, GPUs as CUDA reads them here, and slots in their order, also those that share a GPU.
+# Multi-line commands, GPUs as CUDA reads them here, and slots in their order, even if they share a GPU.
 _BESIDES = ["--blocks", "--as-written", "--fill"]
 _SLOT = re.compile(rf"{GPU_NAME}(?:\s*[,+]\s*{GPU_NAME})*")
-_NO_GPU = ("", "-1")  # as CUDA has it
+_NO_GPU = ("", "-1")  # as in CUDA
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

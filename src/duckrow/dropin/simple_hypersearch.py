@@ -27,14 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print(commands: Iterable[str]) -> int:
-    """As bytes: what was typed may not be text in this locale."""
+    """As bytes: what was typed may not be valid text in this locale."""
     if sys.stdout is None:  # closed
         return EXIT_OK
     try:
         with open(sys.stdout.fileno(), "wb", closefd=False) as out:
             out.writelines(os.fsencode(command) + b"\n" for command in commands)
     except BrokenPipeError:
-        return EXIT_FAILED  # whoever read us has had enough
+        return EXIT_FAILED  # the reader has gone
     except OSError as error:
         raise DuckrowError(f"The commands cannot be written: {error.strerror}.") from None
     return EXIT_OK
@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _formatted(pattern: str, point: dict[str, str]) -> str:
-    """As the original did it; a pattern with other braces, such as ${HOME} or JSON, is taken by plain sense."""
+    """As in the original; in a pattern with other braces, such as ${HOME} or JSON, only the parameters are replaced."""
     try:
         return pattern.format(**point)
     except (KeyError, IndexError, ValueError, AttributeError, TypeError):

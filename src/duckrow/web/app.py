@@ -55,7 +55,7 @@ _OF_INTERFACE = (
 
 
 def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
-    """The application, and its services for whoever runs it."""
+    """The application, and its services for the caller."""
     threads, change_feed = ThreadPool(serving.home), ChangeFeed(serving.home)
     credentials, sessions, connections = Credentials(serving.home, serving.read_only), Sessions(), UnknownConnections()
     answer_cache = AnswerCache(threads, change_feed)
@@ -69,7 +69,7 @@ def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{API}/openapi.json",
-        redirect_slashes=False,  # it would lead out of the base path
+        redirect_slashes=False,  # a redirect would leave the base path
         lifespan=_background,
     )
     app.state.services = services
@@ -89,7 +89,7 @@ def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
 
 
 class _Files(StaticFiles):
-    """Browsers may keep them, and ask each time whether they have changed: many small files, perhaps over ssh."""
+    """Browsers may cache them, but must ask each time whether they changed: many small files, perhaps over ssh."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
         answer = super().file_response(*arguments, **options)
@@ -114,21 +114,21 @@ async def _background(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _copy_batches(services: Services) -> None:
-    """Copy what became of runs on clusters. Whoever asks for them (GET) changes nothing."""
+    """Copy the results of runs on clusters here, because a GET changes nothing."""
     while True:
         try:
             await services.threads.read(lambda client: client.tender.copy(), slow=True)
-        except (DuckrowError, OSError):  # a disk that is full for a while: those who look themselves are told
+        except (DuckrowError, OSError):  # such as a full disk: requests report it themselves
             pass
         await asyncio.sleep(_COPY_S)
 
 
 async def _sample(services: Services) -> None:
-    """Keep the history of the devices, while somebody listens."""
+    """Record the history of the devices while a page is open."""
     while True:
         await asyncio.sleep(SAMPLE_S)
         if services.change_feed.streams:
             try:
                 await services.threads.read(services.device_cache.sample)
-            except DuckrowError:  # a disk that is full for a while: those who look themselves are told
+            except DuckrowError:  # such as a full disk: requests report it themselves
                 pass

@@ -16,11 +16,11 @@ _SENTENCES = {
     404: "There is nothing at this address.",
     405: "This address does not take that method.",
 }
-_SHOWN = 200  # characters of what was wrong
+_SHOWN = 200  # characters of an error message
 
 
 class RequestRefused(DuckrowError):
-    """A request that is not answered, with its status."""
+    """A refused request, with its status."""
 
     def __init__(self, status: int, sentence: str, hint: str | None = None) -> None:
         super().__init__(sentence)
@@ -42,7 +42,7 @@ def answer_of(error: DuckrowError) -> JsonResponse:
 
 
 def tell_errors(app: FastAPI) -> None:
-    """All errors of this app in the one shape."""
+    """Answer all errors of this app in the same format."""
 
     async def ours(_request: Request, error: Exception) -> JsonResponse:
         assert isinstance(error, DuckrowError)
@@ -67,7 +67,7 @@ def tell_errors(app: FastAPI) -> None:
 
 
 def _told(error: RequestValidationError) -> str:
-    """The first thing that is wrong: where, and why."""
+    """The first error: where, and why."""
     first: Any = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path")) or "the body"
     return f"{where}: {first['msg']}."[:_SHOWN]

@@ -1,4 +1,4 @@
-"""The OpenAPI description: what FastAPI knows of the routes, with the errors and the ways in added."""
+"""The OpenAPI description: FastAPI's own, plus the errors and the ways to authenticate."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-_WHOLE = ("JobView", "JobDetails")  # a job has all its fields always, also those that Python may leave out
-_LIFE = {  # which are plain words in Python
+_WHOLE = ("JobView", "JobDetails")  # answers always contain all fields of a job, even those that are optional in Python
+_LIFE = {  # plain strings in Python
     "state": {"$ref": "#/components/schemas/State"},
     "outcome": {"anyOf": [{"$ref": "#/components/schemas/Outcome"}, {"type": "null"}]},
 }

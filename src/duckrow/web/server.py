@@ -1,4 +1,4 @@
-"""The server: a socket, the application behind it, and an end without delay."""
+"""The server: a socket, the application behind it, and a quick shutdown."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _PORTS_TRIED = 50
 _MOST_CONNECTIONS = 1000
 _END_S = 2
 _QUEUED = 1024  # connections that wait in the kernel
-_TAKEN_AT_ONCE = 64  # of these: all have been heard, two rounds later, before they could be too many strangers
+_TAKEN_AT_ONCE = 64  # so few that all can authenticate, two rounds later, before there are too many unknown ones
 _NO_SUCH_ADDRESS = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 def listen(serving: ServerOptions, exact: bool) -> tuple[list[socket.socket], ServerOptions]:
-    """Sockets at this port, or at the next that is free unless it has to be `exact`; and where that is."""
+    """Sockets on this port, or on the next free one unless `exact`; and the options with that port."""
     for port in _ports(serving.port, exact):
         try:
             found = _listening_at_all(serving.addresses, port)
@@ -46,14 +46,14 @@ def listen(serving: ServerOptions, exact: bool) -> tuple[list[socket.socket], Se
 
 
 def _ports(first: int, exact: bool) -> Iterator[int]:
-    """Port 0 is any: the one that the kernel gives at one address may be in use at another."""
+    """Port 0 means any. Try several: the kernel's choice for one address may be in use on another."""
     if first == 0:
         return repeat(0, _PORTS_TRIED)
     return iter(range(first, first + (1 if exact else _PORTS_TRIED)))
 
 
 def _listening_at_all(addresses: tuple[str, ...], port: int) -> list[socket.socket]:
-    """At all of them, or at none. An address that this machine does not have (::1 without IPv6) is nobody's."""
+    """Listen on all addresses or on none. Skip those that this machine does not have (::1 without IPv6)."""
     found: list[socket.socket] = []
     try:
         for address in addresses:
@@ -70,7 +70,7 @@ def _listening_at_all(addresses: tuple[str, ...], port: int) -> list[socket.sock
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """Said to be TCP: only of such sockets does asyncio send small answers at once, and not 40 ms later."""
+    """With an explicit TCP protocol: only then does asyncio send small answers at once, not 40 ms later."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -84,16 +84,16 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
-    """Until somebody ends it."""
+    """Serve until somebody stops it."""
     app, services = build(serving)
     protocol: Any = partial(TimeLimitedProtocol, connections=services.connections)
     config = uvicorn.Config(
         app,
         log_level=logging.WARNING,
-        access_log=False,  # addresses have tickets in them
+        access_log=False,  # URLs contain tickets
         server_header=False,
         proxy_headers=False,
-        loop="asyncio",  # uvloop takes all that wait at once
+        loop="asyncio",  # uvloop would accept all waiting connections at once
         http=protocol,
         backlog=_TAKEN_AT_ONCE,
         ws="none",
@@ -105,7 +105,7 @@ def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Ends its streams at once: browsers never do."""
+    """Ends its streams at once, because browsers never do."""
 
     def __init__(self, config: uvicorn.Config, change_feed: ChangeFeed) -> None:
         super().__init__(config)
@@ -116,7 +116,7 @@ class _Server(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for listening in sockets or []:
-            listening.listen(_QUEUED)  # to asyncio, how many it takes at once and how many may wait is one number
+            listening.listen(_QUEUED)  # asyncio uses one number for both: accepted at once, and waiting
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""How a server is to serve: where it listens, by which names it is called, what may be done through it."""
+"""The options of a server: where it listens, its names, and what it allows."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class ServerOptions:
     home: str  # the state folder
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
-    base_path: str = ""  # /duckrow, behind a proxy; without a slash at its end
+    base_path: str = ""  # /duckrow, behind a proxy; without a trailing slash
     read_only: bool = False
-    proxy_names: tuple[str, ...] = ()  # by which a proxy calls this server
-    gpupeasy: bool = False  # with GPUPeasy's routes, and the token as the password of an address
-    id: str = field(default_factory=lambda: secrets.token_hex(16))  # of this server, for as long as it lives
+    proxy_names: tuple[str, ...] = ()  # the names that a proxy uses for this server
+    gpupeasy: bool = False  # with GPUPeasy's routes, and the token as the password in a URL
+    id: str = field(default_factory=lambda: secrets.token_hex(16))  # of this server, while it is alive
     name: str = field(default_factory=lambda: f"{secrets.token_hex(4)}{_BELOW_LOCALHOST}")  # in links, likewise
 
     @property
@@ -35,10 +35,10 @@ class ServerOptions:
         return is_local(self.host)
 
     def knows_host(self, header: str) -> bool:
-        """Whether a browser that says `Host: ...` can mean this server.
+        """Whether `Host: ...` can mean this server.
 
-        A website that lets its own name point to this machine (DNS rebinding) says that name. Addresses cannot be
-        used so, but on a local server none but the local ones has any business.
+        A website that points its own name to this machine (DNS rebinding) sends that name. That is not possible with
+        IP addresses, but a local server accepts only local ones anyway.
         """
         name = host_name(header)
         if name in _LOCAL_NAMES or name in (self.host, self.name) or name in self.proxy_names:
@@ -47,11 +47,11 @@ class ServerOptions:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """Where to listen. `localhost` may mean either loopback: another user on the other one would get our links."""
+        """Where to listen. On both loopbacks, as `localhost` may mean either: else another user could get our links."""
         return LOOPBACKS if self.host in _LOCAL_NAMES else (self.host,)
 
     def had_host(self, header: str) -> bool:
-        """Whether it is a name that an earlier server had here: of an old tab, or a bookmark."""
+        """Whether an earlier server had this name: from an old tab or a bookmark."""
         return self.is_local and host_name(header).endswith(_BELOW_LOCALHOST) and not self.knows_host(header)
 
     def own_host(self, header: str) -> str:
@@ -60,11 +60,11 @@ class ServerOptions:
 
     @property
     def url(self) -> str:
-        """On this machine by a name that no server had before.
+        """On this machine, a name that no server had before.
 
-        Whoever had the port before us may have left things in the browser for the origin (name and port): a page that
-        is still open, a service worker. To a new name they do not belong. Browsers let all names below `localhost`
-        mean this machine. Elsewhere by a number: a name may lead to an address where somebody else listens.
+        An earlier program on this port may have left things in the browser for the origin (name and port): an open
+        page, a service worker. They do not apply to a new name. Browsers resolve all names below `localhost` to this
+        machine. Elsewhere, an IP address: a name may resolve to an address where somebody else listens.
         """
         host = self.name if self.host in _LOCAL_NAMES else _own_address() if self.host in _ALL_ADDRESSES else self.host
         shown = f"[{host}]" if ":" in host else host
@@ -72,12 +72,12 @@ class ServerOptions:
 
     @property
     def number(self) -> str:
-        """The address for scripts and ssh on this machine, which know nothing of names."""
+        """The IP address for scripts and ssh on this machine, which do not know our names."""
         return LOOPBACKS[0] if self.host in _LOCAL_NAMES else self.host
 
 
 def host_name(header: str) -> str:
-    """`[::1]:8787` and `localhost:8787` without the port; empty, and so nobody's, if it is anything else."""
+    """`[::1]:8787` and `localhost:8787` without the port; for anything else empty, which matches no host."""
     found = _HOST.fullmatch(header)
     return found[1].strip("[]").lower() if found else ""
 
@@ -105,13 +105,13 @@ def _is_address(name: str) -> bool:
 
 
 def _own_address() -> str:
-    """By which others reach this machine. Nothing is sent: the kernel only says where it would be sent from."""
+    """How others reach this machine. Nothing is sent: the kernel only tells the source address that it would use."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
             asking.connect(("192.0.2.1", 9))
             return str(asking.getsockname()[0])
     except OSError:
-        return socket.gethostname()  # there is no network at the moment
+        return socket.gethostname()  # no network at the moment
 
 
 def _machine_names() -> set[str]:

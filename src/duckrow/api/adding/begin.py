@@ -11,7 +11,7 @@ from duckrow.core.units import parse_duration_s
 
 
 class Begin(NamedTuple):
-    """One of the two, or neither: at once."""
+    """One of the two; neither means at once."""
 
     not_before: float | None = None  # seconds since 1970
     delay_s: float | None = None
@@ -24,7 +24,7 @@ _UNITS = re.compile(r"\s*(second|minute|hour|day|week)s?")
 def parse_begin(text: str, now: datetime | None = None) -> Begin:
     """`+2h` and `now+1hour` are delays; `22:00` (the next one), `tomorrow`, `2026-11-16 08:00` are times.
 
-    All that sbatch reads is read too: `now`, `noon`, `4:30PM`, `22:00:30`, `11/16`, `11/16/26`, `111626`.
+    Everything that sbatch accepts is accepted too: `now`, `noon`, `4:30PM`, `22:00:30`, `11/16`, `11/16/26`, `111626`.
     """
     now = now or datetime.now()
     word = _WORDS.get(text.strip().lower(), text.strip().lower())
@@ -62,7 +62,7 @@ def _today_at(word: str, now: datetime) -> datetime | None:
 
 
 def _american_date(word: str, now: datetime) -> datetime | None:
-    """Month first, as sbatch has it; without a year the next such day."""
+    """Month first, as in sbatch; without a year, the next such day."""
     date = re.fullmatch(r"(\d\d)(\d\d)(\d\d)|(\d\d?)/(\d\d?)(?:/(\d\d))?", word)
     if date is None:
         return None

@@ -18,10 +18,10 @@ _NOT_CODE = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", "
 
 @dataclass(slots=True)
 class CodeVersion:
-    """Files that say which code it is; they are written once and linked into the folder of each run."""
+    """Files that record the code version. They are written once and linked into the folder of each run."""
 
     folder: str
-    cwd: str  # where the runs begin: the folder of the user, or the same one within the snapshot
+    cwd: str  # where the runs start: the user's folder, or its copy in the snapshot
 
     def link_into(self, run_folder: str) -> None:
         for name in ("code.json", "code.diff"):
@@ -33,7 +33,7 @@ class CodeVersion:
 
 
 def note_code(folder: str, cwd: str, root: str, snapshot: bool) -> CodeVersion:
-    """Write down which code is in `cwd` now, below `folder`. What is below `root` are results, not code."""
+    """Record below `folder` which code is in `cwd` now. Everything below `root` is results, not code."""
     top = _git(cwd, "rev-parse", "--show-toplevel").strip()
     place = _new_place(folder)
     facts: dict[str, object] = {"cwd": cwd, "noted_at": time.time()}
@@ -58,7 +58,7 @@ def note_code(folder: str, cwd: str, root: str, snapshot: bool) -> CodeVersion:
 
 
 def _new_place(folder: str) -> str:
-    """`.code/1`, `.code/2`, ...: one for each time that runs were added."""
+    """`.code/1`, `.code/2`, ...: a new one each time runs are added."""
     os.makedirs(f"{folder}/.code", exist_ok=True)
     number = 1
     while True:
@@ -70,7 +70,7 @@ def _new_place(folder: str) -> str:
 
 
 def _git(folder: str, *words: str) -> str:
-    """What git says; nothing where there is no git, no repository or no commit."""
+    """The output of git; empty without git, a repository or a commit."""
     try:
         done = subprocess.run(["git", "-C", folder, *words], capture_output=True, check=False)
     except OSError:
@@ -79,7 +79,7 @@ def _git(folder: str, *words: str) -> str:
 
 
 def _copy_code(source: str, target: str, root: str, tracked: bool) -> None:
-    """Copy what git knows or would take; what it ignores (data, results) is linked, so that it is found as before."""
+    """Copy what git tracks or would track. Link what it ignores (data, results), so that the paths still work."""
     os.mkdir(target)
     if tracked:
         files = _git(source, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
@@ -91,7 +91,7 @@ def _copy_code(source: str, target: str, root: str, tracked: bool) -> None:
     results = os.path.join(os.path.relpath(root, source), "")
     for path in filter(None, files):
         if path.startswith(results) or not os.path.lexists(f"{source}/{path}") or os.path.isdir(f"{source}/{path}"):
-            continue  # deleted and not yet committed; a submodule
+            continue  # deleted but not committed, or a submodule
         size += os.lstat(f"{source}/{path}").st_size
         if size > _LARGEST_SNAPSHOT:
             raise UsageError(

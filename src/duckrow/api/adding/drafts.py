@@ -30,21 +30,21 @@ class DraftedJobs:
 
     text: str
     options: Mapping[str, Any] = field(default_factory=dict)  # those of `duckrow.submit`
-    array: str | None = None  # 0-9%4: the one command, once for each index
+    array: str | None = None  # 0-9%4: run the one command once for each index
     delimiter: str | None = None  # a line that is just this ends a job of several lines
-    root: str | None = None  # make the runs' folders there
+    root: str | None = None  # create the runs' folders there
     snapshot: bool = False  # copy the code first
 
 
 @dataclass
 class Draft:
     entry: Entry
-    spec: JobSpec | None = None  # None: it cannot be one
+    spec: JobSpec | None = None  # None: it is invalid
     problems: list[str] = field(default_factory=list)
 
 
 def read_drafts(wanted: DraftedJobs) -> tuple[Request, list[Draft]]:
-    """Every job of the text with its problems; what is wrong with all of them is an error."""
+    """Every job of the text with its problems; a problem of all of them raises an error."""
     request = read_options(wanted.options)
     entries = read_batch(wanted.text, wanted.delimiter)
     if not entries:
@@ -88,7 +88,7 @@ def _draft(entry: Entry, request: Request) -> Draft:
 
 
 def _program(command: str) -> str:
-    """A command that is taken apart as a shell would do it, and run without one."""
+    """A command that is split like in a shell, but runs without one."""
     try:
         return without_shell(shlex.split(command))
     except ValueError as error:
@@ -97,7 +97,7 @@ def _program(command: str) -> str:
 
 
 def outfile_problems(path: str) -> list[str]:
-    """Why nothing can be written there, before anything is; a file that is there is somebody's."""
+    """Why the output cannot go there. Checked before anything is written; an existing file is never overwritten."""
     if "\0" in path:
         return ["The output file has a NUL byte in its name."]
     folder = os.path.dirname(path)
@@ -131,7 +131,7 @@ def preview(client: Client, wanted: DraftedJobs) -> dict[str, Any]:
 
 
 def _previewed(draft: Draft, would: WouldPlace | None) -> dict[str, Any]:
-    """`would`: None for a cluster, which places its jobs itself."""
+    """`would`: None for a cluster, which places jobs itself."""
     words, note = _words(draft.entry.command)
     placement, never = ("", None) if draft.spec is None else (_AWAY, None) if would is None else would.place(draft.spec)
     return {
@@ -147,7 +147,7 @@ def _previewed(draft: Draft, would: WouldPlace | None) -> dict[str, Any]:
 
 
 def _words(command: str) -> tuple[list[str], str | None]:
-    """How a shell would take the words apart; and what hints at a mistake."""
+    """(the words as a shell would split them, a hint at a mistake)."""
     try:
         return shlex.split(command), None
     except ValueError as error:
@@ -155,7 +155,7 @@ def _words(command: str) -> tuple[list[str], str | None]:
 
 
 def add_drafts(client: Client, wanted: DraftedJobs) -> list[int]:
-    """All of them or none."""
+    """Add all of them or none."""
     request, drafts = read_drafts(wanted)
     problems = [problem for draft in drafts for problem in draft.problems]
     if problems:

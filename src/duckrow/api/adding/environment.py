@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-# What belongs to the process that submits, not to the job.
+# These belong to the submitting process, not to the job.
 _LEFT_BEHIND = ("CUDA_VISIBLE_DEVICES", "DUCKROW_TAG", "DUCKROW_JOB_ID", "DUCKROW_ATTEMPT")
-_DEVICE_ORDER = "CUDA_DEVICE_ORDER"  # jobs have ours, by which devices are booked
+_DEVICE_ORDER = "CUDA_DEVICE_ORDER"  # jobs get ours, because devices are booked by it
 
 
 def inherited_environment(
     changes: Mapping[str, str | None] | None = None, *, with_device_order: bool = False
 ) -> dict[str, str]:
-    """The variables here, with changes; one that is None is left behind."""
+    """The variables of this process with changes; None removes one."""
     left_behind = _LEFT_BEHIND if with_device_order else (*_LEFT_BEHIND, _DEVICE_ORDER)
     inherited = {name: value for name, value in os.environ.items() if name not in left_behind}
     return {name: value for name, value in {**inherited, **(changes or {})}.items() if value is not None}

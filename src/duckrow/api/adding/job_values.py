@@ -34,7 +34,7 @@ def parse_notice(text: str) -> tuple[int | None, float]:
 
 
 def existing_folder(cwd: str | os.PathLike[str] | None) -> str:
-    """This folder, or the one that was named, which must be there."""
+    """The current folder, or the given one, which must exist."""
     path = os.path.abspath(cwd or os.getcwd())
     if cwd is not None and not os.path.isdir(path):
         raise UsageError(f"The folder {path} does not exist. Create it, or choose another.")
@@ -48,8 +48,8 @@ def recipe_here(
     deciding: Iterable[str] = (),
     point: Mapping[str, Any] | None = None,
 ) -> JobRecipe:
-    """What makes it like others for its memory: links are followed, so that a script is one, however it is called."""
-    from duckrow.core.memory.recipe import recipe_of  # most jobs ask for no memory
+    """Its recipe for memory. Links are followed, so that all paths of a script count as the same script."""
+    from duckrow.core.memory.recipe import recipe_of  # most jobs request no memory
 
     return recipe_of(cwd, command, pattern, deciding, point, os.path.realpath)
 

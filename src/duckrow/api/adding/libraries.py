@@ -13,14 +13,14 @@ LARGE = (
     *("torch", "torchvision", "torchaudio", "lightning", "pytorch_lightning", "transformers", "diffusers", "datasets"),
     *("accelerate", "jax", "flax", "optax", "tensorflow", "keras", "numpy", "scipy", "pandas", "sklearn", "matplotlib"),
 )
-"""They take long to import, and importing them does nothing else: what others would do, nobody knows."""
+"""Slow to import, and known to have no side effects when imported. Nobody knows that of other modules."""
 
 _MOST_FILES = 50
 _LARGEST_FILE = 1 << 20
 
 
 def with_libraries(spec: JobSpec) -> JobSpec:
-    """Choose what is preloaded, for a job that leaves it to duckrow; nothing, where its command runs no script."""
+    """Choose what to preload, if the job leaves it to duckrow; nothing, if its command runs no script."""
     if spec.preload == AUTO:
         from duckrow.core.memory.recipe import script_of
 
@@ -51,7 +51,7 @@ def _files_of(folder: str, name: str) -> list[str]:
 
 
 def _imported(path: str) -> set[str]:
-    """The modules that a file names, without what is below them."""
+    """The top-level names of the modules that a file imports."""
     import ast
 
     try:

@@ -31,12 +31,12 @@ class Options(TypedDict, total=False):
     name: str | None
     project: str | None
     retries: int | None
-    requeue_lost: bool | None  # put it back into the queue if it is lost, as by a restart of the machine
+    requeue_lost: bool | None  # requeue it if it is lost, for example by a reboot
     backoff: float | str | None
     timeout: float | str | None  # seconds, "2h"; "none": no limit, whatever the settings say
     signal: str | None  # "USR2@30s"
     grace: float | str | None
-    env: Mapping[str, str] | None  # on top of the variables that are set here
+    env: Mapping[str, str] | None  # added to the variables that are set here
     cwd: str | os.PathLike[str] | None
     shell: str | None
     priority: int | None
@@ -51,23 +51,23 @@ class Options(TypedDict, total=False):
     total_gpu_mem: int | str | None  # on all its GPUs together
     cpus: int | None
     mem: int | str | None  # of the machine
-    mem_limit: bool | None  # the kernel ends it if it takes more
+    mem_limit: bool | None  # the kernel kills it if it uses more
     on: str | None  # a cluster: "slurm", or one of the settings
-    slurm: Mapping[str, Any] | None  # what is asked of it: {"partition": "dev", "time": "2h", "gres": "gpu:4"}
+    slurm: Mapping[str, Any] | None  # the request to it: {"partition": "dev", "time": "2h", "gres": "gpu:4"}
 
 
 After = int | str | Job[Any] | Iterable[int | str | Job[Any]]
 
 
 class Request(NamedTuple):
-    """Options that were read: all that new jobs need but their command."""
+    """Parsed options: everything that new jobs need except their command."""
 
     spec: Callable[..., JobSpec]
     name: str  # empty: taken from the command or the function
     project: str
     environment: dict[str, str]
     after: list[Dependency]
-    cluster: ClusterRequest | None = None  # where it goes instead of this machine
+    cluster: ClusterRequest | None = None  # where it runs instead of this machine
 
 
 _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
@@ -152,9 +152,9 @@ def _megabytes(given: Mapping[str, Any], key: str) -> int | None:
 
 
 def with_recipe(spec: JobSpec, what: str | None, point: Mapping[str, Any] | None = None) -> JobSpec:
-    """Say what makes it like others, for one that shares GPUs by memory.
+    """Set the recipe of a job that shares GPUs by memory.
 
-    `what`: the template of a sweep, or what names a function; `point`: its values, or the arguments.
+    `what`: the template of a sweep, or the name of a function; `point`: its values, or the arguments.
     """
     if spec.needs.auto or spec.needs.gpu_mem_mb is not None:
         spec.needs = spec.needs._replace(**recipe_here(spec.cwd, spec.command, what, (), point)._asdict())
@@ -181,7 +181,7 @@ def _check(key: str, value: Any) -> None:
 
 
 def _read_setting(key: str, value: Any) -> Any:
-    """As a settings file would have it, so that the same is right in both."""
+    """Parse it like a value of a settings file, so that both accept the same."""
     try:
         return settings_of("job")[key].read(value)
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""Files for the output of jobs, named when the jobs have their ids."""
+"""Output files of jobs, named once the jobs have their ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINES_OF_ERROR = 40
 
 
 def placed(specs: Sequence[JobSpec], output: OutputNames, first: int) -> list[JobSpec]:
-    """These jobs, which get the ids from `first` on, each with files of its own."""
+    """These jobs, with ids from `first` on, each with its own files."""
     return [_placed(spec, output, job_id, first) for job_id, spec in enumerate(specs, start=first)]
 
 
@@ -27,7 +27,7 @@ def _placed(spec: JobSpec, output: OutputNames, job_id: int, first: int) -> JobS
 
 
 def with_errors_to(command: str, path: str) -> str:
-    """The command with its errors in a file of their own, whose end is in the log too if it fails."""
+    """The command with stderr in a separate file; if it fails, the end of that file goes into the log too."""
     file = shlex.quote(path)
     whole = f"(\n{command}\n)" if "\n" in command or "#" in command else f"({command})"
     return f"{whole} 2>>{file}; s=$?; [ $s = 0 ] || tail -n {_LINES_OF_ERROR} {file} >&2; exit $s"

@@ -9,10 +9,10 @@ _BECOME = "exec "
 
 
 def without_shell(words: Sequence[str]) -> str:
-    """The command: no word is changed, and its PID and the way it ends are the program's own."""
+    """The command of these words, unchanged. Its PID and its exit status are those of the program."""
     return _BECOME + shlex.join(words) if words else ""
 
 
 def words_without_shell(command: str) -> list[str] | None:
-    """The other way round; None if the command is one for a shell."""
+    """The reverse; None if the command needs a shell."""
     return shlex.split(command.removeprefix(_BECOME)) if command.startswith(_BECOME) else None

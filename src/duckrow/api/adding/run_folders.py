@@ -11,7 +11,7 @@ from duckrow.core.jobs.job import JobSpec
 
 
 def give_folders(specs: Sequence[JobSpec], root: str, snapshot: bool) -> None:
-    """A folder `<root>/<project>/<name>/<number>` for each, with its code version, or all of its code."""
+    """Create a folder `<root>/<project>/<name>/<number>` for each, with its code version or a copy of its code."""
     root = os.path.abspath(root)
     for project, cwd in dict.fromkeys((spec.project, spec.cwd) for spec in specs):
         try:

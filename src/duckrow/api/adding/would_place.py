@@ -21,7 +21,7 @@ _MOST_AHEAD = 10_000
 
 
 class WouldPlace:
-    """Jobs are placed one after the other, each beside those before it."""
+    """Places jobs one after the other; each one sees those before it."""
 
     def __init__(self, client: Client) -> None:
         self._runs = client.daemon() is not None
@@ -30,12 +30,12 @@ class WouldPlace:
             return
         unused = out_of_use(client.database, DAEMON)
         self._seats = [seat for seat in client.seats() if unused.isdisjoint(seat.devices)]
-        # Where GPUs can be read, a reading is waited for: without one nothing is free.
+        # If GPUs can be read, wait for a reading: without one, nothing counts as free.
         is_read = bool(client.hosts.machine(DAEMON).models)
         readings = GpuView(client, patient=is_read).readings([client.hosts.get(DAEMON)], FRESH_S / 2)
         self._machine = machine_as_read(client, DAEMON, readings)
         self._peaks, self._here = PeakStore(client.database).known(), gpus_of(client.seats(), self._machine)
-        # Those that may start: nobody waits behind a job that is held, paused, delayed or waits for another one.
+        # Only jobs that may start: no job waits behind one that is held, paused, delayed or waits for another job.
         queue = AnswerStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
         self._ahead = [(row.priority, self._is_aside(row.gpus)) for row in queue]
         pauses = client.jobs.pauses()
@@ -44,11 +44,11 @@ class WouldPlace:
             book(row.holds if row.job_host_id == DAEMON else only_gpus(row.holds), self._booked)
 
     def _is_aside(self, gpus: int | None) -> bool:
-        """CPU slots beside GPUs are for jobs that need no GPU, and for them alone: these are a queue of their own."""
+        """CPU slots beside GPUs are only for jobs that need no GPU, so they have a queue of their own."""
         return gpus == 0 and any(seat.side for seat in self._seats)
 
     def place(self, spec: JobSpec) -> tuple[str, str | None]:
-        """(where, in words; why it could never start)."""
+        """(where it would run, in words; why it could never start)."""
         if not self._runs:
             return "the daemon is not running: it starts when you add jobs", None
         ask = predicted_ask(spec.gpus, spec.needs.as_text(), self._peaks, self._here)

@@ -13,7 +13,7 @@ _KINDS = (("numpy.random", "Generator"), ("numpy.random", "RandomState"), ("torc
 
 
 def warn_of_copied_generators(function: Callable[..., Any]) -> None:
-    """All calls would have the same random numbers, and nothing would say so."""
+    """Without this warning, all calls would silently use the same random numbers."""
     names = sorted(set(_generators_of(function, set())))
     if names:
         name = getattr(function, "__name__", "The function")
@@ -26,7 +26,7 @@ def warn_of_copied_generators(function: Callable[..., Any]) -> None:
 
 
 def _generators_of(function: Any, seen: set[int]) -> Iterator[str]:
-    """The names of the generators that it finds in its script; also those of functions that it calls there."""
+    """The names of the generators of its script that it uses, itself or through functions that it calls there."""
     function = getattr(function, "func", function)  # of a partial
     if not isinstance(function, FunctionType) or function.__module__ != "__main__" or id(function) in seen:
         return

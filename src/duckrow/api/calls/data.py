@@ -1,7 +1,7 @@
 """Large data of calls: in separate files beside the call, shared by calls with the same data.
 
-Such a file is named after what is in it. The next call gets a hard link to it: it is on disk once, and goes with the
-last folder that has it.
+Such a file is named after its content. The next call gets a hard link to it, so the data is on disk once, and goes
+with the last folder that has it.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from __future__ import annotations
 import os
 import pickle
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from typing import IO, Any
 
     from typing_extensions import Buffer
 
-    Cut = tuple[int, str, int]  # where in the call something is missing, the file that has it, and its size
+    Cut = tuple[int, str, int]  # the place in the call, the file with the missing data, and its size
 
 PROTOCOL = 5  # of pickles
 INDEX = "call-data.pkl"
 _PREFIX = "data-"
 _LARGE_BYTES = 8 << 20
 
-_stored: dict[str, str] = {}  # name: where this process has written it
+_stored: dict[str, str] = {}  # name: where this process wrote it
 
 
 class CallWriter:
-    """What a pickler writes to: it hands over large data one by one, and all else in frames of 64 kB."""
+    """What a pickler writes to. Picklers write large data one by one, and the rest in frames of 64 kB."""
 
     def __init__(self, file: IO[bytes], folder: str) -> None:
         self._file = file
@@ -34,7 +34,7 @@ class CallWriter:
         self._frames: list[bytes] = []
         self._frames_size = 0
         self._cuts: list[Cut] = []
-        self.new_bytes = 0  # of large data that no earlier call had
+        self.new_bytes = 0  # large data that no earlier call had
 
     def write(self, data: Buffer) -> int:
         size = memoryview(data).nbytes
@@ -75,7 +75,7 @@ class CallWriter:
 
 
 def forget_data(folder: str) -> None:
-    """Of a call that lay here before."""
+    """Remove the data of an earlier call in this folder."""
     if os.path.exists(f"{folder}/{INDEX}"):
         for name in os.listdir(folder):
             if name == INDEX or name.startswith(_PREFIX):
@@ -83,7 +83,7 @@ def forget_data(folder: str) -> None:
 
 
 def with_data(file: IO[bytes], folder: str) -> Any:
-    """The call from here on, as it was before its data were taken out."""
+    """The call from here on, with its data put back."""
     try:
         with open(f"{folder}/{INDEX}", "rb") as index:
             return _Reader(file, folder, pickle.load(index))
@@ -92,10 +92,10 @@ def with_data(file: IO[bytes], folder: str) -> Any:
 
 
 class _Reader:
-    """Several files one after the other, as an unpickler reads them."""
+    """Reads several files as one, for an unpickler."""
 
     def __init__(self, file: IO[bytes], folder: str, cuts: list[Cut]) -> None:
-        self._parts: list[tuple[str | None, int]] = []  # (another file, how much is left of it)
+        self._parts: list[tuple[str | None, int]] = []  # (another file or None, how much of it is left)
         at = file.tell()
         for place, name, size in cuts:
             self._parts += [(None, place - at), (f"{folder}/{name}", size)]
@@ -121,7 +121,7 @@ class _Reader:
             self._has_read(len(data))
             found.append(data)
             size -= len(data)
-        return found[0] if len(found) == 1 else b"".join(found)  # what is large is not copied once more
+        return found[0] if len(found) == 1 else b"".join(found)  # large data is not copied again
 
     def readline(self) -> bytes:
         line = b""
@@ -130,7 +130,7 @@ class _Reader:
         return line
 
     def _now(self, wanted: int) -> tuple[IO[bytes], int]:
-        """Where to read, and how much of what is wanted is there."""
+        """(the file to read, how much of what is wanted it has)."""
         path, left = self._parts[0]
         if path is None:
             return self._call, min(wanted, left)
@@ -151,7 +151,7 @@ class _Reader:
 
 
 def _link(source: str | None, target: str) -> bool:
-    """Whether that could be done: it may have been removed, or be on another file system."""
+    """Whether it worked: the source may have been removed, or be on another file system."""
     try:
         os.link(source or "", target)
     except OSError:

@@ -12,11 +12,11 @@ from duckrow.store.sweeps import PointJob
 
 
 def find_edited(todo: Todo, rows: Iterable[PointJob], now: Code) -> None:
-    """Move them from what has succeeded to what runs again; `rows`: all runs."""
+    """Move them from the succeeded runs to those that run again; `rows`: all runs."""
     for row in rows:
         job_id = row.job_id
         if job_id not in todo.points:
-            continue  # nobody asks for it this time
+            continue  # not wanted this time
         if row.outcome == Outcome.SUCCEEDED:
             changed = what_changed(code_of_result(row.folder), now)
             if changed:

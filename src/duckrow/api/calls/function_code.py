@@ -1,8 +1,7 @@
 """Fingerprints the code of a function, to detect edits.
 
-It counts what its own words say: its bytecode, the functions and classes of the user that it uses, and plain values
-(numbers, texts, lists of them) of its closure, its defaults and its module. Libraries do not count, nor do comments,
-nor does the place in the file.
+What counts: its bytecode, the user's functions and classes that it uses, and plain values (numbers, texts, lists of
+them) in its closure, its defaults and its module. Libraries, comments and the place in the file do not count.
 """
 
 from __future__ import annotations
@@ -21,15 +20,13 @@ from typing import Any
 
 from duckrow.api.calls.signature import shown_name
 
-Code = Mapping[str, str]  # what it consists of, by name, each as a short hash
+Code = Mapping[str, str]  # its parts by name, each as a short hash
 
-# Bytecode can be compared only with that of the same Python.
+# Bytecode can only be compared within one Python version.
 _PYTHON = "(python)"
 _DEEPEST = 20
 _MOST_NAMES, _FAR_AWAY = 100, "other functions"
-_LONGEST = (
-    100_000  # of a longer list only so much is looked at: who edits one by hand edits its beginning or its length
-)
+_LONGEST = 100_000  # only this much of a longer list counts: hand edits change its beginning or its length
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), type(...))
 
 
@@ -41,14 +38,14 @@ def code_of_function(function: Callable[..., Any]) -> Code:
 
 
 def what_changed(before: Code | None, now: Code) -> list[str]:
-    """The names of what is other than it was, or is new; none if nobody knows how it was."""
+    """The names of the parts that changed, are new or are gone; empty if the earlier code is unknown."""
     if before is None or before.get(_PYTHON) != now[_PYTHON]:
         return []
     return [name for name in {**now, **before} if before.get(name) != now.get(name)]
 
 
 class _Walk:
-    """Goes from a function to what it uses, the nearest first: however deep a project is, it does not recurse."""
+    """Walks from a function to what it uses, nearest first. It does not recurse, however deep a project is."""
 
     def __init__(self, root: Any) -> None:
         self.parts: dict[str, str] = {}
@@ -61,7 +58,7 @@ class _Walk:
             self._visit_object(*self._ahead.popleft())
 
     def visit(self, name: str, thing: Any, used: frozenset[str] = frozenset()) -> None:
-        """`used`: names that stand in the code which uses this; of a module, only these count."""
+        """`used`: the names in the code that uses this; of a module, only these count."""
         if isinstance(thing, _PLAIN) or type(thing) in (list, tuple, dict, set, frozenset) or _is_word(thing):
             self._note(name, text_of(thing))
         elif id(thing) not in self._seen:
@@ -95,7 +92,7 @@ class _Walk:
             for attribute, value in vars(thing).items():
                 if isinstance(value, FunctionType) or not _is_pythons_own(attribute):
                     self.visit(f"{name}.{attribute}", value)
-        else:  # an object of a class of the user's
+        else:  # an object of one of the user's classes
             self.visit(type(thing).__name__, type(thing))
             for attribute, value in getattr(thing, "__dict__", {}).items():
                 self.visit(f"{name}.{attribute}", value)
@@ -118,7 +115,7 @@ class _Walk:
                 self.visit(variable, function.__globals__[variable], used)
 
     def _note(self, name: str, text: str) -> None:
-        """Two of one name count together, and so does what is far away in a large project: each run keeps the list."""
+        """Parts with the same name count together. In a large project the farthest do too: each run keeps the list."""
         if name not in self.parts and len(self.parts) >= _MOST_NAMES:
             name = _FAR_AWAY
         digest = hashlib.blake2b(digest_size=8)
@@ -127,7 +124,7 @@ class _Walk:
 
 
 def text_of(value: Any, depth: int = 0) -> str:
-    """Equal for equal plain values, in every process; anything else is its type."""
+    """Equal for equal plain values in every process; for anything else, its type."""
     kind = type(value)
     if depth > _DEEPEST:
         return "..."
@@ -155,7 +152,7 @@ def _is_word(value: Any) -> bool:
 
 
 def _code_text(code: CodeType, doc: str | None) -> str:
-    """Without its docstring and its lines."""
+    """The code without its docstring and line numbers."""
     constants = code.co_consts
     if doc is not None and constants and constants[0] == doc:
         constants = (None, *constants[1:])
@@ -177,7 +174,7 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _globals_in(code: CodeType) -> set[str]:
-    """What it reads of its module; not what it writes there, which changes by itself."""
+    """The globals that it reads; not those that it writes, because they change by themselves."""
     read, written = set(), set()
     for each in _codes_in(code):
         for instruction in dis.get_instructions(each):
@@ -193,7 +190,7 @@ def _is_pythons_own(name: str) -> bool:
 
 
 def _is_own(module: Any) -> bool:
-    """Whether it is the user's own code, and no library's."""
+    """Whether it is the user's own code, not a library."""
     if not isinstance(module, str):
         return False
     top = module.partition(".")[0]

@@ -66,12 +66,12 @@ class Call(NamedTuple):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     name: str  # what the job is called
-    code: Mapping[str, str] | None = None  # which function it is, for sweeps, which skip what has succeeded
-    words: str = ""  # how it is shown; empty: as the call that it is
+    code: Mapping[str, str] | None = None  # the function's code, for sweeps, which skip what has succeeded
+    words: str = ""  # how it is shown; empty: as a call
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The function's own name as that of a job: letters, digits and a few signs, nothing that reads like an id."""
+    """The function's name as a job name: letters, digits and a few signs, and nothing that looks like an id."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
@@ -80,7 +80,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def pattern_of(function: Callable[..., Any]) -> str:
-    """What tells the jobs of two functions apart: the module, or the script, and the name."""
+    """Identifies the function among jobs: the module or the script, and the name."""
     module = function.__module__
     if module == "__main__":  # each script has one
         module = os.path.abspath(getattr(sys.modules[module], "__file__", None) or "notebook")
@@ -91,7 +91,7 @@ def pattern_of(function: Callable[..., Any]) -> str:
 
 
 def store_call(call: Call, folder: str) -> str:
-    """Write the call into its folder, which is made if it is not there; the command that makes the call."""
+    """Write the call into its folder, which is created if needed; returns the command that makes the call."""
     warn_of_copied_generators(call.function)
     is_new = not os.path.isdir(folder)
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -104,7 +104,7 @@ def store_call(call: Call, folder: str) -> str:
             _dump_call(call, writer)
             _tell_of_data(call, writer.new_bytes)
     except BaseException:
-        if is_new:  # else there are results of earlier tries in it
+        if is_new:  # otherwise it has results of earlier attempts
             forget_call(folder)
         raise
     command = f"exec {shlex.quote(sys.executable)} {_RUNNER} {shlex.quote(folder)}"
@@ -112,7 +112,7 @@ def store_call(call: Call, folder: str) -> str:
 
 
 def warm_modules(preload: str | None) -> str | None:
-    """What a call that is to start warm has imported: the modules that were named, and what makes the call."""
+    """What a warm start imports for a call: the given modules, and the one that makes the call."""
     return None if preload is None else ",".join(filter(None, [preload, CALL_MODULE]))
 
 
@@ -134,20 +134,20 @@ def _dump_call(call: Call, writer: CallWriter) -> None:
         writer.finish(PROTOCOL)
     except OSError as error:
         raise DuckrowError(f"The call of {call.name} cannot be written: {error.strerror}.") from None
-    except Exception as error:  # whatever a foreign object does while it is pickled
+    except Exception as error:  # any error of somebody else's object while it is pickled
         raise UsageError(
             f"{_unpicklable_part(call)} cannot be pickled: {words_of(error)}. Nothing was submitted."
         ) from error
 
 
 def _unpicklable_part(call: Call) -> str:
-    """Which part it is that cannot go to another process."""
+    """Which part cannot be pickled."""
     numbered = [(f"Argument {number} of {call.name}", value) for number, value in enumerate(call.args, start=1)]
     named = [(f"The argument '{key}' of {call.name}", value) for key, value in call.kwargs.items()]
     for what, value in numbered + named:
         try:
             cloudpickle.dumps(value, protocol=PROTOCOL)
-        except Exception:  # the same again
+        except Exception:  # as above
             return f"{what} (of type {name_of_type(type(value))})"
     return f"The function {call.name}, or something that it uses,"
 
@@ -169,7 +169,7 @@ def value_of(folder: str, who: str) -> Any:
             raise JobFailed(f"{who} left an error in {folder}, but exited with code 0.")
         try:
             return _Reader(file).load()
-        except (Exception, SystemExit) as error:  # a module that is not here, or whatever a foreign class does
+        except (Exception, SystemExit) as error:  # a missing module, or any error of somebody else's class
             raise JobFailed(f"{who} has a result, but it cannot be read here: {words_of(error)}.") from error
 
 
@@ -187,12 +187,12 @@ def _read_quietly(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             return read_head(file)
-    except (OSError, EOFError, pickle.UnpicklingError):  # removed, or half of it
+    except (OSError, EOFError, pickle.UnpicklingError):  # removed, or incomplete
         return {}
 
 
 def exception_of(folder: str, who: str) -> BaseException | None:
-    """What the function raised, with the traceback from the job as its cause; None if it did not come that far."""
+    """What the function raised, with the traceback from the job as its cause; None if nothing was raised."""
     try:
         with open(f"{folder}/{RESULT}", "rb") as file:
             head = pickle.load(file)
@@ -212,7 +212,7 @@ def exception_of(folder: str, who: str) -> BaseException | None:
 def _unpickled(data: bytes) -> BaseException | None:
     try:
         error = _Reader(io.BytesIO(data)).load()
-    except Exception:  # its class is not here, or cannot be made again here
+    except Exception:  # its class is missing or cannot be rebuilt here
         return None
     return error if isinstance(error, BaseException) else None
 
@@ -226,8 +226,8 @@ def _substitute(head: Mapping[str, Any], who: str) -> RemoteError:
 class _Reader(Unpickler):
     """Leaves the caller's own classes as they are.
 
-    A class of `__main__` travels with its pickle. On its way back cloudpickle would write the job's copies of its
-    methods and attributes over those of the class from which it came, and cut them off from the script's globals.
+    A class of `__main__` is pickled with its objects. When a result is read, cloudpickle would replace the methods and
+    attributes of the original class by the job's copies, which do not see the script's globals.
     """
 
     def find_class(self, module: str, name: str) -> Any:
@@ -238,7 +238,7 @@ class _Reader(Unpickler):
 
 
 def _is_at_home(kind: type) -> bool:
-    """Whether the class is what its name stands for in its module."""
+    """Whether the class is the one that its module has under this name."""
     found: Any = sys.modules.get(kind.__module__)
     for word in kind.__qualname__.split("."):
         found = getattr(found, word, None)

@@ -10,12 +10,12 @@ _SAFE_PATH = ["-P"] if sys.version_info >= (3, 11) else []
 
 
 def module_command(module: str, *words: str) -> list[str]:
-    """What runs this module, as `python -m` does."""
+    """The command that runs this module like `python -m`."""
     return [sys.executable, *_SAFE_PATH, "-m", module, *words]
 
 
 def become(command: list[str]) -> int:
-    """Run this in the place of this process. A stream that is closed would else be the next file that is opened."""
+    """Replace this process by this command. A closed stream is opened first: the next file would take its place."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -1,10 +1,10 @@
-"""Finds the modules that calls of earlier versions name, wherever these modules are today."""
+"""Finds modules by the names that earlier versions wrote into calls."""
 
 from __future__ import annotations
 
 import pickle
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,6 +1,6 @@
 """Pickles for a process that executes the script itself: names defined in the script are resolved by the script.
 
-Else a class of the script would be there twice, and an object of the one would not be an instance of the other.
+Otherwise a class of the script would exist twice, and an object of one would not be an instance of the other.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from duckrow.api.calls.data import PROTOCOL
 
 
 class CallPickler(cloudpickle.Pickler):  # type: ignore[misc]
-    """A class of a script travels with its pickle. One with `__slots__` has real ones there, too.
+    """A class of a script is pickled with its objects. One with `__slots__` gets real slots in the other process too.
 
-    Else an object of it would keep its values in a dict, and could not be made again from that by the class itself.
+    Otherwise its objects would keep their values in a dict, and the class could not restore them from that.
     """
 
     def __init__(self, file: Any) -> None:
@@ -25,12 +25,12 @@ class CallPickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def _has_slots(obj: Any) -> bool:
-    """A tuple has no place for any; a NamedTuple sees to its own."""
+    """Not for tuples: they cannot have any, and a NamedTuple handles its own."""
     return isinstance(obj, type) and "__slots__" in vars(obj) and not issubclass(obj, tuple)
 
 
 def _with_slots(kind: type, reduced: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`reduced`: as cloudpickle has it: what makes the class, the arguments of that, and its attributes."""
+    """`reduced`: from cloudpickle: the function that makes the class, its arguments, and the attributes."""
     make, (metaclass, name, bases, attributes, *rest), (state, slots_state), *more = reduced
     attributes = {**attributes, "__slots__": vars(kind)["__slots__"]}
     state = {key: value for key, value in state.items() if not isinstance(value, MemberDescriptorType)}

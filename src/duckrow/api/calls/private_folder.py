@@ -1,4 +1,4 @@
-"""Folders that nobody else may read, whoever created them."""
+"""Folders that no other user may read, whoever created them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from duckrow.core.errors import DuckrowError
 
 
 def private_folder(path: str) -> str:
-    """This folder, made if need be; the folder above it must be there. Its mode is 0700 from now on."""
+    """This folder with mode 0700, created if needed; its parent must exist."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         pass
     except OSError as error:
         raise DuckrowError(f"The folder {path} cannot be created: {error.strerror}.") from None
-    found = os.lstat(path)  # a link may lead to a folder where others read
+    found = os.lstat(path)  # a link may lead to a folder that others can read
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise DuckrowError(f"{path} is not your folder. Remove it: duckrow keeps secrets there.")
     if stat.S_IMODE(found.st_mode) != 0o700:

@@ -1,8 +1,8 @@
 """Executes the script that defines a function or class again in the process of each run.
 
-Such a function cannot be imported there, and its pickle would bring along copies of the script's values: the same
-random generator, the same id in all runs. So the script is executed, up to the place where it would start the runs. Its
-text goes along: whoever edits it meanwhile means the next runs.
+Such a function cannot be imported there, and its pickle would contain copies of the script's values: the same random
+generator, the same id in all runs. So the script is executed, up to the place where it would start the runs. Its text
+is sent along: later edits are meant for the next runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from types import CodeType, ModuleType
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from typing import Any
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class _Reached(BaseException):
-    """The script is at the place where it starts the runs."""
+    """The script has reached the place where it starts the runs."""
 
 
 _wanted = ""  # the name in the script that this process needs, while it executes the script
-_replaced: list[ModuleType] = []  # what was __main__ before must not be taken apart
+_replaced: list[ModuleType] = []  # the earlier __main__ must not be garbage collected
 _compiled: dict[bytes, CodeType] = {}
 
 
@@ -36,7 +36,7 @@ def script_of(thing: Any) -> Script | None:
     if not path or not os.path.isfile(path) or _is_notebook():
         return None
     spec = getattr(main, "__spec__", None)
-    name = "" if spec is None or spec.name == "__main__" else spec.name  # so it is called in a folder or a zip file
+    name = "" if spec is None or spec.name == "__main__" else spec.name  # "__main__": of a folder or zip file
     with open(path, "rb") as file:
         return os.path.abspath(path), name, _argv(path, name), file.read()
 
@@ -46,7 +46,7 @@ def _is_notebook() -> bool:
 
 
 def _argv(path: str, name: str) -> list[str]:
-    """As it was when the script began, which may have changed it since."""
+    """sys.argv as it was at the start; the script may have changed it since."""
     typed = sys.orig_argv
     for at in range(1, len(typed)):
         if os.path.basename(typed[at]) == os.path.basename(path):
@@ -57,7 +57,7 @@ def _argv(path: str, name: str) -> list[str]:
 
 
 def execute(script: Script, name: str) -> Any:
-    """The script's module, as `__main__` of this process; executed at least until it has this name."""
+    """Make the script `__main__` of this process; it is executed at least until it defines this name."""
     global _wanted
     path, spec_name, sys.argv, _ = script
     module = ModuleType("__main__")
@@ -80,18 +80,18 @@ def execute(script: Script, name: str) -> Any:
 
 
 def executes_script() -> bool:
-    """Whether this process is one of the runs, on its way to what it needs of the script. It starts no others."""
+    """Whether this process is a run that still executes the script to get what it needs. It starts no other runs."""
     return bool(_wanted)
 
 
 def stop_if_there() -> None:
-    """Where runs are started: one of them goes no further, once it has what it needs."""
+    """Called where runs are started: a run stops here once it has what it needs."""
     if _wanted and hasattr(sys.modules["__main__"], _wanted):
         raise _Reached
 
 
 def code_of(script: Script) -> CodeType:
-    """Compiled, but not executed: a process that does it ahead shares it with all that it forks."""
+    """Compile, but do not execute: a process that compiles ahead shares the code with its forks."""
     path, _, _, text = script
     if text not in _compiled:
         _compiled[text] = compile(text, path, "exec", dont_inherit=True)

@@ -1,4 +1,4 @@
-"""Whether a function can be called as asked, found out before anything is queued."""
+"""Checks whether a function can be called as asked, before anything is queued."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 
 def shown_name(function: Callable[..., Any]) -> str:
-    """The function, as sentences name it."""
+    """The function's name for messages."""
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__)
 
 
 def check_kind(function: Callable[..., Any]) -> None:
-    """A job makes one call and stores what it returns: neither of these returns anything that could be stored."""
+    """A job makes one call and stores the result. Async functions and generators return nothing that can be stored."""
     name = shown_name(function)
     if _is(inspect.iscoroutinefunction, function):
         raise WrongCall(
@@ -43,7 +43,7 @@ def check_kind(function: Callable[..., Any]) -> None:
 def check_call(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], options: Collection[str] = ()
 ) -> None:
-    """A call that Python itself would refuse. `options`: further names that the caller could have meant."""
+    """Refuse a call that Python would refuse. `options`: other names that the caller may have meant."""
     check_kind(function)
     signature = _signature_of(function)
     if signature is None:
@@ -55,14 +55,14 @@ def check_call(
 
 
 def names_of(function: Callable[..., Any], args: Sequence[Any] = ()) -> set[str]:
-    """The parameters that may be given by name, once these arguments have their places."""
+    """The parameters that may be given by name, beside these positional arguments."""
     signature = _signature_of(function, follow_wrapped=True)
     if signature is None:
         return set()
     named = {name for name, parameter in signature.parameters.items() if parameter.kind in _BY_NAME}
     try:
         return named - set(signature.bind_partial(*args).arguments)
-    except TypeError:  # too many, which is told elsewhere
+    except TypeError:  # too many, which is reported elsewhere
         return named
 
 
@@ -71,9 +71,9 @@ def _is(test: Callable[[Any], bool], function: Callable[..., Any]) -> bool:
 
 
 def _signature_of(function: Callable[..., Any], follow_wrapped: bool = False) -> inspect.Signature | None:
-    """None: nobody knows, as with some functions of C.
+    """None: unknown, as with some C functions.
 
-    A decorator may well give arguments of its own, so what it has wrapped does not say how it may be called.
+    A decorator may add arguments itself, so the wrapped function does not tell how the decorated one is called.
     """
     try:
         return inspect.signature(function, follow_wrapped=follow_wrapped)
@@ -84,7 +84,7 @@ def _signature_of(function: Callable[..., Any], follow_wrapped: bool = False) ->
 def _what_is_wrong(
     function: Callable[..., Any], signature: inspect.Signature, kwargs: Mapping[str, Any], options: Collection[str]
 ) -> str | None:
-    """A name that it does not have, which is what most mistakes are."""
+    """Finds an argument name that the function does not have: the most common mistake."""
     parameters = signature.parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return None

@@ -17,7 +17,7 @@ _MOST_ITEMS = 8
 
 
 def call_words(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-    """One line. Only plain values are shown, of anything else its type: a foreign `repr` may do or say anything."""
+    """One line. It shows plain values, and the type of anything else: somebody else's `repr` may do anything."""
     if function is each:
         return f"{_name_of(args[0])}(...), {len(args[1])} calls"
     while isinstance(function, functools.partial):
@@ -35,7 +35,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 
 def _joined(values: Sequence[str]) -> str:
-    """As many as there is room for."""
+    """As many values as fit."""
     for count in range(len(values), -1, -1):
         text = ", ".join([*values[:count], *(["..."] if count < len(values) else [])])
         if len(text) <= _LONGEST_CALL:
@@ -70,7 +70,7 @@ def _collection_words(value: Any) -> str:
 
 
 def _cut(value: Any) -> str:
-    """Of a long text the beginning; a megabyte of it is not even turned into a literal."""
+    """The beginning of a long text. The text is cut before `repr`, so that a megabyte costs nothing."""
     if isinstance(value, str | bytes) and len(value) > _LONGEST_VALUE:
         return f"{value[: _LONGEST_VALUE - 3]!r}..."
     return _cut_text(repr(value))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duckrow.api.session import Session
 
 _LOOK_S = 0.05
-_ANSWER_S = 10.0  # for so long the cluster may think about what it still has, where that has to be known
+_ANSWER_S = 10.0  # how long we wait for the cluster's answer if we need it
 _LONGEST_PAUSE_S = 300.0  # between two questions to a cluster that does not answer
 _NAMED = 5
 
@@ -33,13 +33,13 @@ class Batches:
         self.cluster_of = cluster_of
         self.store = BatchStore(session.database)
         self.copies: dict[int, BatchCopy] = {}
-        self.news: dict[int, None] = {}  # jobs that have changed, until somebody has taken note of it
-        self.notes: list[str] = []  # what happened that a person who waits should hear
-        self._questions: dict[Cluster, Question] = {}  # asked, and not yet answered
-        self._done: list[Batch] = []  # whose last end we saw: the cluster may have jobs left for them
+        self.news: dict[int, None] = {}  # jobs that have changed, until somebody reads this
+        self.notes: list[str] = []  # events that a waiting person should hear about
+        self._questions: dict[Cluster, Question] = {}  # not answered yet
+        self._done: list[Batch] = []  # batches that ended while we watched: the cluster may still have jobs for them
 
     def close(self) -> None:
-        """Nobody waits for the cluster's answer any more."""
+        """Withdraw the open questions to clusters."""
         while self._questions:
             self._questions.popitem()[1].withdraw()
 
@@ -55,24 +55,24 @@ class Batches:
             copy = self.copies.setdefault(row.id, BatchCopy(self.session, row))
             changed += copy.refresh()
         if changed:
-            self._settle_dependents()  # before a batch is closed of which all were skipped
+            self._settle_dependents()  # before we close a batch whose runs were all skipped
         for row in open_batches:
             if self.copies[row.id].is_done():
                 self._done.append(self.copies[row.id].batch)
                 self.copies.pop(row.id).close()
         if changed:
             self.news |= dict.fromkeys(changed)
-            self.session.ring_all()  # somebody's job may have waited for one of these
+            self.session.ring_all()  # a job may have waited for one of these
 
     def _reopen(self) -> None:
-        """Batches that are done here, and of which somebody runs something again from another login node."""
+        """Reopen batches that are done here, if another login node runs some of their runs again."""
         for row in self.store.latest_closed():
             if row.closed_at is not None and Batch(row.folder).reopened_at() > row.closed_at:
                 with self.session.database.transaction():
                     self.store.reopen(row.id)
 
     def _settle_dependents(self) -> None:
-        """Of runs that wait for jobs only the database knows whether those have ended: their folders are told."""
+        """Write to the folders of waiting runs which of their dependencies have ended: only the database knows that."""
         for batch_id, dependents in self.store.dependents().items():
             batch = self.batch(batch_id)
             if os.path.exists(batch.folder):
@@ -82,30 +82,30 @@ class Batches:
                     Waits(claims).settle(*run)
 
     def _closed_by_others(self, open_ids: set[int]) -> list[int]:
-        """Another command was the first to see the end of these: the jobs of which we did not know it."""
+        """The changed jobs of batches that another command has closed."""
         closed = [batch_id for batch_id in self.copies if batch_id not in open_ids]
         return [job_id for batch_id in closed for job_id in self.copies.pop(batch_id).changes()]
 
     # -- asking the cluster -----------------------------------------------------------------------------------
 
     def look(self, every_s: float, patience_s: float) -> None:
-        """Note how the batches stand, by what the cluster says."""
+        """Record the status of the batches, as the cluster reports it."""
         if self._is_due("looked", every_s):
             self._ask("looked", patience_s, lambda copy, states: self._note(copy, self._looked(copy.batch, states)))
 
     def submit(self, every_s: float, patience_s: float) -> None:
-        """Lapse what dead pilots have, submit what is missing, cancel what is useless."""
+        """Free the claims of dead pilots, submit missing cluster jobs, cancel useless ones."""
         if self.copies and (self._questions or self._is_due("asked", every_s)):
             self._ask("asked", patience_s, self._tend)
         self.cancel_useless()
 
     def _is_due(self, what: str, every_s: float) -> bool:
         mono, pause_s = self.store.last_asked(what)
-        # One that has not come yet is of an earlier boot.
+        # A time in the future is from an earlier boot.
         return not 0 <= time.monotonic() - mono < max(every_s, pause_s)
 
     def _ask(self, what: str, patience_s: float, see_to: Callable[[BatchCopy, States], None]) -> None:
-        """The cluster once for all batches. If it does not answer, nothing is concluded and it is left alone longer."""
+        """Ask each cluster once for all its batches. If it does not answer, conclude nothing, and ask less often."""
         _, pause_s = self.store.last_asked(what)
         try:
             copies: dict[Cluster, list[BatchCopy]] = {}
@@ -114,24 +114,24 @@ class Batches:
             for cluster, of_cluster in copies.items():
                 states = self._answer_of(cluster, patience_s)
                 if states is None:
-                    return  # whoever waits comes again
+                    return  # a waiting caller asks again
                 for copy in of_cluster:
                     see_to(copy, states)
             pause_s = 0.0
         except NoAnswer as error:
             self._give_up(str(error))
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
-        except UsageError as error:  # the cluster is not here, or refuses: to say so again and again helps nobody
+        except UsageError as error:  # there is no cluster here, or it refuses: repeating that helps nobody
             self._give_up(str(error))
             pause_s = _LONGEST_PAUSE_S
-        except OSError as error:  # the folder of a batch is full, or away: nothing is lost, and it is tried again
+        except OSError as error:  # the folder of a batch is full or missing: nothing is lost, and we try again
             self._give_up(f"{error.filename or 'The folder of a batch'}: {error.strerror}. Nothing is lost.")
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         with self.session.database.transaction():
             self.store.note_asked(what, pause_s)
 
     def _answer_of(self, cluster: Cluster, patience_s: float) -> States | None:
-        """None: it has not answered yet, and whoever asks does not wait."""
+        """None: no answer within the caller's patience."""
         if cluster not in self._questions:
             self._questions[cluster] = cluster.ask()
         question = self._questions[cluster]
@@ -150,7 +150,7 @@ class Batches:
 
     def _tend(self, copy: BatchCopy, states: States) -> None:
         if not os.path.exists(copy.batch.folder):
-            return  # the copy says so
+            return  # copying reports that
         tending = self._looked(copy.batch, states)
         lapsed = lapse(tending)
         if lapsed:
@@ -170,11 +170,11 @@ class Batches:
         return tending
 
     def _cluster_of(self, batch: Batch) -> Cluster:
-        # Of one whose folder is gone or away nobody can tell; nothing is done with it but to say so.
+        # Without its folder, a batch's cluster is unknown; nothing is done with it except to report that.
         return self.cluster_of(batch.request if os.path.exists(batch.folder) else ClusterRequest())
 
     def _note(self, copy: BatchCopy, tending: Tending) -> None:
-        """How it stands, for all who want to know it before the cluster is asked again."""
+        """Record its status, for everyone who asks before the cluster is asked again."""
         if os.path.exists(copy.batch.folder):
             why_still = tending.stands_still() if tending.claims.free() else ""
             with self.session.database.transaction():
@@ -186,7 +186,7 @@ class Batches:
             self.notes.append(f"SLURM jobs submitted: {', '.join(jobs[:_NAMED])}{more}.")
 
     def cancel_useless(self) -> None:
-        """Cluster jobs that wait for batches of which we saw the last end: they would find nothing."""
+        """Cancel waiting cluster jobs of batches that have ended: they would find nothing to run."""
         while self._done:
             self._cancel_useless(self._done.pop())
 
@@ -196,10 +196,10 @@ class Batches:
         try:
             self.tending(batch).cancel_useless()
         except (NoAnswer, UsageError):
-            pass  # they find nothing to take, and end
+            pass  # they find nothing to run, and end
 
     def start(self, batch_id: int) -> list[str]:
-        """Submit what is missing, also where somebody has cancelled everything."""
+        """Submit missing cluster jobs, even if somebody has cancelled all of them."""
         self.go_on([batch_id])
         batch = self.batch(batch_id)
         tending = self._looked(batch, answer_within(self.cluster_of(batch.request).ask()))
@@ -208,14 +208,14 @@ class Batches:
         return tending.submit_missing()
 
     def go_on(self, batch_ids: Sequence[int]) -> None:
-        """Somebody wants runs of these: a cancel of all before that does not count any more."""
+        """Somebody wants runs of these batches, so an earlier cancel of all their jobs no longer counts."""
         for batch_id in batch_ids:
             batch = self.batch(batch_id)
             if os.path.exists(batch.folder):
                 self.tending(batch).go_on()
 
     def abandoned(self, ids: Sequence[int]) -> list[int]:
-        """Those that wait in a batch for which nothing more is submitted, by what the cluster says now."""
+        """The queued runs of batches for which nothing more is submitted, as the cluster reports now."""
         batch_of = {job_id: run.batch_id for job_id, run in self.of_jobs(ids).items()}
         began = time.monotonic()
         while batch_of and not self._asked_since(began) and time.monotonic() < began + _ANSWER_S:
@@ -233,15 +233,15 @@ class Batches:
         return mono <= self.store.last_asked("asked")[0] <= time.monotonic()
 
     def of_jobs(self, ids: Sequence[int]) -> dict[int, RunOfBatch]:
-        """Of these jobs, those that are runs of batches."""
+        """Those of these jobs that are runs of batches."""
         return self.store.of_jobs(ids)
 
     def batch(self, batch_id: int) -> Batch:
-        """Its folder."""
+        """The folder of this batch."""
         return Batch(self.store.get(batch_id).folder)
 
     def group_of(self, job_id: int) -> int:
-        """Which of the requests of its batch is that of this run."""
+        """The index of this run's request in its batch."""
         run = self.of_jobs([job_id])[job_id]
         batch = self.batch(run.batch_id)
         return batch.group_of(run.number) if os.path.exists(batch.folder) else 0

@@ -36,15 +36,15 @@ class BatchCopy:
         self._runs = BatchRunStore(session.database)
         self._running: dict[int, tuple[Pilot, dict[str, Any]]] = {}
         self._known_releases: set[tuple[int, int]] = set()
-        self._rows: dict[int, RunRow] | None = None  # by their jobs, as we saw them last
+        self._rows: dict[int, RunRow] | None = None  # by job, as we last saw them
 
     def refresh(self) -> list[int]:
-        """Write down what is new; the jobs of which something was, also where others were quicker to write it down."""
+        """Record what is new; returns the changed jobs, including those that others recorded first."""
         written = self._write_news() if os.path.exists(self.batch.folder) else self._all_lost()
         return list(dict.fromkeys([*written, *self.changes()]))
 
     def changes(self) -> list[int]:
-        """The jobs whose rows are not as they were when we last looked, whoever has written them."""
+        """The jobs whose rows have changed since our last look, whoever wrote them."""
         before, self._rows = self._rows, {run.job_id: run for run in self._store.runs(self.row.id)}
         return [] if before is None else [job_id for job_id, row in self._rows.items() if before.get(job_id) != row]
 
@@ -69,12 +69,12 @@ class BatchCopy:
         return all(run.state is State.DONE for run in self._store.runs(self.row.id))
 
     def close(self) -> None:
-        """Nobody needs to look there any more."""
+        """Close the batch: its folder need not be read any more."""
         with self.session.database.transaction():
             self._store.close(self.row.id)
 
     def _news(self, run: RunRow) -> str:
-        """What has to be written down of a run: done, again, running, released, order; empty: nothing."""
+        """What must be recorded about a run: done, again, running, released, order; empty: nothing."""
         if run.number in self.claims.done:
             return "" if run.state is State.DONE else "done"
         if run.state is State.DONE:
@@ -86,7 +86,7 @@ class BatchCopy:
         return news
 
     def _is_just_skipped(self, run: RunRow) -> bool:
-        """Because of how a job ended that it waited for: the folder is told at the next look."""
+        """Whether it was skipped because of how its dependency ended: its folder gets that at the next look."""
         return run.outcome == Outcome.SKIPPED and Waits(self.claims).is_waiting(run.number)
 
     def _order(self, run: RunRow) -> tuple[bool, int]:
@@ -114,7 +114,7 @@ class BatchCopy:
         if news == "done":
             result = self.claims.result(run.number)
             if result is not None:
-                if run.held:  # it was released, taken and done since we last looked
+                if run.held:  # it was released, claimed and done since our last look
                     self._runs.saw_order(run, False, run.priority)
                 for release in self.claims.history(run.number):
                     self._runs.put_attempts(self.row.id, run, release)
@@ -133,7 +133,7 @@ class BatchCopy:
             self._runs.saw_running(self.row.id, run, facts, f"in SLURM job {pilot.slurm_job}")
 
     def _all_lost(self) -> list[int]:
-        """Somebody has removed the folder."""
+        """The folder was removed, so its unfinished runs are lost."""
         left = [run for run in self._store.runs(self.row.id) if run.state is not State.DONE]
         how = {"outcome": Outcome.LOST, "detail": f"{self.batch.folder} was removed", "ended_at": time.time()}
         with self.session.database.transaction():

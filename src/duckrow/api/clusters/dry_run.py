@@ -16,12 +16,12 @@ from duckrow.core.jobs.job import JobSpec
 
 
 class DryGroup(NamedTuple):
-    """Runs that ask for the same thing."""
+    """Runs with the same request."""
 
-    asks: str  # what the others do not ask for, in words; empty: there are no others
+    asks: str  # how its request differs from the others, in words; empty: there are no others
     runs: int
     jobs: int  # cluster jobs
-    arrays: int  # the cluster limits how large one may be
+    arrays: int  # the cluster limits their size
     script: str
 
 

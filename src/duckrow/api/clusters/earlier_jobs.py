@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class JoiningJobs:
     def __init__(self, client: Client, ids: Sequence[int], variables: Mapping[str, str]) -> None:
-        """`variables`: those that all runs of the batch have."""
+        """`variables`: shared by all runs of the batch."""
         self._store = BatchStore(client.database)
         self._jobs = client.jobs.asked_for(ids) if ids else []
         self._runs = self._store.of_jobs(ids) if ids else {}
@@ -25,7 +25,7 @@ class JoiningJobs:
         self._take_requests_along()
 
     def _take_requests_along(self) -> None:
-        """What each asked for by itself stands in the batch that it comes from."""
+        """Copy each run's own request from its earlier batch."""
         folders = {batch_id: self._store.get(batch_id).folder for batch_id, _ in self._runs.values()}
         batches = {batch_id: Batch(folder) for batch_id, folder in folders.items() if os.path.exists(folder)}
         for job in self._jobs:
@@ -46,12 +46,12 @@ class JoiningJobs:
         self._store.join(batch_id, self.ids, first)
 
     def put_back(self) -> None:
-        """Within the caller's transaction: where they were before."""
+        """Within the caller's transaction: move them back to where they were."""
         self._store.put_back({job.id: job.host_id for job in self._jobs}, self._runs)
 
 
 def _with_own_variables(job: EarlierJob, shared: Mapping[str, str]) -> JobSpec:
-    """What it does not share with the others of its batch."""
+    """The job with only the variables that the others of its batch do not have."""
     own = {name: value for name, value in (job.spec.variables or {}).items() if shared.get(name) != value}
     job.spec.variables = own or None
     return job.spec

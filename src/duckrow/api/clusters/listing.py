@@ -27,13 +27,13 @@ def find_batch(client: Client, name: str) -> BatchRow:
 
 
 def adopt_batch(client: Client, folder: str) -> str:
-    """Make a copy of a batch that was submitted elsewhere; its name. Its runs get ids of this machine."""
+    """Copy a batch that was submitted elsewhere; returns its name. Its runs get ids of this machine."""
     batch = Batch(folder)
     store = BatchStore(client.database)
     if all(row.folder != folder for row in store.all()):
         for run in batch.runs:
             run.spec.folder = batch.run_folder(run)
-            run.spec.point = None  # the sweep is known where it was begun
+            run.spec.point = None  # only the machine where the sweep began knows it
         with client.database.transaction():
             batch_id = store.add(batch.name, folder)
             store.add_runs(batch_id, [run.spec for run in batch.runs], batch.environment())
@@ -42,7 +42,7 @@ def adopt_batch(client: Client, folder: str) -> str:
 
 
 def unknown_batches(client: Client) -> list[str]:
-    """The folders of batches that another login node has submitted, where batches of ours are kept."""
+    """The folders of batches from other login nodes, found beside our own batches."""
     batches = BatchStore(client.database).all()
     known = {row.folder for row in batches}
     requests = [read_request("slurm", {}), *(read_request(name, {}) for name in Settings().slurm_profiles())]
@@ -52,7 +52,7 @@ def unknown_batches(client: Client) -> list[str]:
 
 
 def start_batch(client: Client, batch: BatchRow) -> list[str]:
-    """Submit what is missing, also where somebody has cancelled everything; the cluster jobs."""
+    """Submit missing cluster jobs, even if somebody has cancelled all of them; returns the new ones."""
     return client.batches.start(batch.id)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def take_peaks_along(database: Database, batch: Batch, specs: Sequence[JobSpec]) -> None:
-    """Tell the pilots of a new batch what is known here of their runs."""
+    """Give the pilots of a new batch what is known here about the memory of their runs."""
     recipes = {spec.needs.recipe for spec in specs if spec.needs.recipe}
     if not recipes:
         return
@@ -38,7 +38,7 @@ class PeaksFromBatch:
         self._shared = SharedPeaks(batch, LOGIN)
 
     def bring_home(self) -> None:
-        """What its pilots have learned since the last look."""
+        """Copy what its pilots have learned since the last look."""
         told = self._shared.news()
         if not told:
             return

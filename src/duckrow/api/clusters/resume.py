@@ -1,4 +1,4 @@
-"""Continuing a batch: what has not succeeded runs again, in it or, with another request, in one of its own."""
+"""Continues a batch: runs that have not succeeded run again, in it or, with another request, in a new batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def resume_batch(client: Client, on: str, asked: Mapping[str, Any], file: str | None, name: str | None) -> list[int]:
-    """The runs that are to be seen through. `asked`: what each cluster job should have now; empty: what it had."""
+    """Returns the runs to wait for. `asked`: the new request for each cluster job; empty: the earlier one."""
     row = _find(client, file, name)
     client.tender.submit()
     runs = BatchStore(client.database).runs(row.id)

@@ -33,7 +33,7 @@ def _some(jobs: Sequence[str]) -> str:
 
 
 def groups_in_words(standing: Standing | None) -> list[str]:
-    """Where runs of a batch ask for different things: each of them, with its cluster jobs."""
+    """If the runs of a batch have different requests: each request with its cluster jobs."""
     groups = standing.groups if standing is not None else ()
     return [
         f"{group.asks}: {jobs_in_words(standing.of_group(number))}" + (f" ({group.still})" if group.still else "")
@@ -43,7 +43,7 @@ def groups_in_words(standing: Standing | None) -> list[str]:
 
 
 def why_it_waits(batch: str, standing: Standing | None, detail: str = "", asks: str = "") -> list[str]:
-    """Why a run of a batch has not begun. `standing`: of those that ask for the same as it; `asks`: for what."""
+    """Why a run of a batch has not started. `standing`: of the runs with the same request; `asks`: that request."""
     if standing is not None and standing.still:
         return [f"its batch {batch} is stuck: {standing.still}. Type: {start_command(batch)}"]
     note = f" ({detail})" if detail else ""
@@ -61,7 +61,7 @@ def held_jobs(held: Mapping[str, str]) -> list[str]:
 
 
 def standing_still(session: Session, host_ids: Collection[int]) -> list[str]:
-    """A sentence for each of these batches for which nothing more is submitted."""
+    """A sentence for each of these batches that is stuck, because nothing more is submitted for it."""
     return [
         f"Batch {batch.name} is stuck: {why}. Still waiting. Type: {start_command(batch.name)}"
         for batch, why in _still(session)

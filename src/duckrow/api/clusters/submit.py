@@ -1,4 +1,4 @@
-"""Runs for a cluster: what is asked of it, and submitting a batch."""
+"""Runs for a cluster: reading the request, and submitting a batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEFAULT_ROOT = ".duckrow-slurm"
 
 
 def read_request(on: str, values: Mapping[str, Any]) -> ClusterRequest:
-    """What is asked of a cluster: as the settings say, as the profile says that `on` names, and as was given here."""
+    """The request to a cluster: from the settings, from the profile that `on` names, and from these values."""
     settings = Settings()
     profiles = settings.slurm_profiles()
     if on not in CLUSTERS and on not in profiles:
@@ -64,27 +64,27 @@ def submit_batch(
     file: str | None = None,
     after: Sequence[Dependency] = (),
 ) -> list[int]:
-    """All of them or none: on disk, and the cluster has jobs for them, when this returns. The ids of the runs.
+    """Submit all or none; returns the ids of the runs. They are then on disk, and the cluster has jobs for them.
 
-    When the cluster does not answer the runs are noted all the same, the daemon submits them later, and this is told.
-    `again`: jobs that are done, or wait for a host that is dead; they become runs of this batch. `file`: the list of
-    commands that they stand in. `after`: jobs, here or on a cluster, that new ones wait for.
+    If the cluster does not answer, the runs are recorded anyway, the daemon submits them later, and `tell` is called.
+    `again`: jobs that are done, or wait for a dead host; they become runs of this batch. `file`: the list of commands
+    that they come from. `after`: jobs, here or on a cluster, that new ones wait for.
     """
     if not specs and not again:
         return []
     variables = inherited_environment(environment)
     earlier = JoiningJobs(client, again, variables)
     all_specs = [*specs, *earlier.specs]
-    warning = too_long(group_runs(request, all_specs), all_specs)  # or refused, before there is anything
+    warning = too_long(group_runs(request, all_specs), all_specs)  # or raises, before anything is created
     folder = _new_folder(request, name)
     if after:
-        client.ensure_daemon()  # who sees what they wait for end, and lets them go
+        client.ensure_daemon()  # it sees their dependencies end, and releases them
         client.tender.copy()
     store = BatchStore(client.database)
     with client.database.transaction():
         batch_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
-        # Before the jobs are there: `last` is not one of themselves.
+        # Before the jobs are added: `last` must not mean one of them.
         waits_for = not_yet_met(client, after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
         new_ids = store.add_runs(batch_id, in_folders, variables) if specs else range(0)
         ControlStore(client.database).add_dependencies(new_ids, waits_for)
@@ -121,12 +121,12 @@ def submit_batch(
     if warning:
         tell(warning)
     if again:
-        client.batches.copy()  # those that were done wait from now on
+        client.batches.copy()  # those that were done are queued again
     return ids
 
 
 def _cancel_all(tending: Tending) -> None:
-    """The cluster may have taken some of what runs ask for before it refused the rest."""
+    """The cluster may have accepted some requests before it refused another."""
     try:
         tending.cancel_all()
     except DuckrowError:
@@ -134,7 +134,7 @@ def _cancel_all(tending: Tending) -> None:
 
 
 def _later(client: Client, error: NoAnswer, ids: Sequence[int]) -> str:
-    """The cluster does not answer: who submits the runs when it does."""
+    """The cluster does not answer: says who will submit the runs once it does."""
     try:
         client.ensure_daemon()
         who = "The daemon submits them as soon as SLURM answers."

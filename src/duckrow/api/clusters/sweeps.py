@@ -1,4 +1,4 @@
-"""Sweeps on a cluster: what is to be run there, and all of it as one batch."""
+"""Sweeps on a cluster: what has to run there, all as one batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
-    """What was asked of the cluster for those of its runs that have not succeeded; None: they were not on one.
+    """The cluster request of the runs that have not succeeded; None: they were not on a cluster.
 
     The next batch is created beside the last one, wherever you type this.
     """
@@ -36,11 +36,11 @@ def earlier_request(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
         batch = Batch(batches[-1].folder)
         return replace(batch.request, folder=os.path.dirname(batch.folder))
     except DuckrowError:
-        return None  # somebody has removed it
+        return None  # it was removed
 
 
 def todo_on_cluster(sweeps: Sweeps, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
-    """As on one machine; and runs of a batch whose cluster jobs somebody has cancelled do not wait for ever."""
+    """As on one machine; but kills runs that would wait for ever because their cluster jobs were cancelled."""
     todo = sweeps.todo(sweep, points)
     ended = kill_abandoned(sweeps.client, todo.busy)
     return sweeps.todo(sweep, points) if ended else todo
@@ -55,7 +55,7 @@ def submit_sweep(
     environment: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = warn,
 ) -> list[int]:
-    """What is new, and what had not succeeded, as one batch; the ids. If the cluster refuses it, nothing is left."""
+    """Submit new and unsuccessful runs as one batch; returns the ids. If the cluster refuses, nothing is left over."""
     again = [*todo.again, *todo.stranded]
     try:
         return submit_batch(sweeps.client, specs, request, environment, sweep.name, again, tell)

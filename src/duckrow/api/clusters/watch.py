@@ -1,4 +1,4 @@
-"""Watches the runs of a batch: what has changed, and whether anything more will."""
+"""Watches the runs of a batch: what has changed, and whether more can change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def batches_of(client: Client, ids: Sequence[int]) -> set[int]:
-    """The batches of which these jobs are runs."""
+    """The batches that these jobs belong to."""
     return {run.batch_id for run in client.batches.of_jobs(ids).values()}
 
 
@@ -23,16 +23,16 @@ def still_batches(client: Client) -> dict[int, str]:
 
 
 class WatchedRuns:
-    """Runs that one batch has, looked at again and again by somebody who waits for them."""
+    """Runs of one batch, polled by somebody who waits for them."""
 
     def __init__(self, client: Client, ids: Sequence[int]) -> None:
         self._client, self._ids = client, dict.fromkeys(ids)
         self.batch_id = client.batches.of_jobs(ids[:1])[ids[0]].batch_id
         self.name = client.batches.store.get(self.batch_id).name
-        client.batches.news |= self._ids  # what was seen before we began to watch
+        client.batches.news |= self._ids  # what others saw before we began to watch
 
     def changed(self) -> list[JobView]:
-        """Submit what is missing; those that have changed since the last look."""
+        """Submit missing cluster jobs; returns the runs that have changed since the last look."""
         self._client.tender.submit(WAITING_S, patience_s=0.0)
         news = self._client.batches.news
         changed = [job_id for job_id in news if job_id in self._ids]
@@ -40,7 +40,7 @@ class WatchedRuns:
         return self._client.views(changed)
 
     def notes(self) -> list[str]:
-        """What happened that a person who waits should hear; each once."""
+        """Events that a waiting person should hear about; each once."""
         notes = list(self._client.batches.notes)
         self._client.batches.notes.clear()
         return notes

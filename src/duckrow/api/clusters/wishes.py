@@ -1,7 +1,7 @@
 """Wishes about runs on clusters: kill, hold, release, priority, rerun.
 
-The truth is the folder of their batch. Where a pilot may want the same run at the same moment, the claim decides, and
-the answer says of which runs the wish came true.
+The folder of their batch is authoritative. If a pilot wants the same run at the same moment, the claim decides, and the
+answer says for which runs the wish was fulfilled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
 
 
-_PATIENCE_S = 10.0  # for the cluster's answer: what was wished for should be on its way when the command returns
+_PATIENCE_S = 10.0  # for the cluster's answer: cluster jobs should be submitted when the command returns
 
 
 class BatchWishes:
@@ -32,7 +32,7 @@ class BatchWishes:
         self._batches = batches
 
     def kill(self, ids: Sequence[int], at_once: bool) -> None:
-        """Runs that nobody has taken are taken by us, and so never begin; of the others their pilots are told."""
+        """We claim runs that nobody has claimed, so they never start. For the others, we tell their pilots."""
         for claims, job_of in self._by_batch(ids):
             batch = claims.batch
             HeldRuns(claims).release(job_of)
@@ -52,7 +52,7 @@ class BatchWishes:
         self._batches.cancel_useless()
 
     def end_abandoned(self, ids: Sequence[int]) -> list[int]:
-        """Kill those that would wait for ever, since nothing more is submitted for their batch."""
+        """Kill runs that would wait for ever, because nothing more is submitted for their batch."""
         queued = [view.id for view in self._batches.session.views(ids) if view.state == State.QUEUED]
         abandoned = self._batches.abandoned(queued)
         if abandoned:
@@ -60,13 +60,13 @@ class BatchWishes:
         return abandoned
 
     def hold(self, ids: Sequence[int]) -> list[int]:
-        """Set runs aside that nobody has taken; those that are held now."""
+        """Hold runs that nobody has claimed; returns those that are held now."""
         held = [job_of[run] for claims, job_of in self._by_batch(ids) for run in HeldRuns(claims).hold(job_of)]
         self._batches.copy()
         return held
 
     def release(self, ids: Sequence[int]) -> list[int]:
-        """Let runs be taken again; those that nobody has taken."""
+        """Let runs be claimed again; returns those that nobody has claimed."""
         free: list[int] = []
         for claims, job_of in self._by_batch(ids):
             HeldRuns(claims).release(job_of)
@@ -75,7 +75,7 @@ class BatchWishes:
         return free
 
     def prioritise(self, ids: Sequence[int], priority: int) -> list[int]:
-        """Give a priority to runs that nobody has taken; those that have it."""
+        """Give a priority to runs that nobody has claimed; returns those that have it."""
         given: list[int] = []
         for claims, job_of in self._by_batch(ids):
             holds = HeldRuns(claims)
@@ -87,7 +87,7 @@ class BatchWishes:
         return given
 
     def rerun(self, ids: Sequence[int]) -> None:
-        """Runs that are done go back into their batch."""
+        """Put done runs back into their batch."""
         for claims, job_of in self._by_batch(ids):
             for run in claims.done.intersection(job_of):
                 claims.reopen(run)
@@ -99,14 +99,14 @@ class BatchWishes:
         self._submit(ids)
 
     def _submit(self, ids: Sequence[int]) -> None:
-        """To run these, cluster jobs are needed, also where all have been cancelled."""
+        """Submit the cluster jobs that these runs need, even if all were cancelled."""
         batches = self._batches
         batches.go_on(sorted({run.batch_id for run in batches.of_jobs(ids).values()}))
         batches.copy()
         batches.submit(every_s=0.0, patience_s=_PATIENCE_S)
 
     def _by_batch(self, ids: Sequence[int]) -> Iterator[tuple[Claims, dict[int, int]]]:
-        """The claims of each batch as they are now, and run -> job of those that are meant."""
+        """For each batch: its current claims, and run -> job of the wanted runs."""
         of_batch: dict[int, dict[int, int]] = {}
         for job_id, run in self._batches.of_jobs(ids).items():
             of_batch.setdefault(run.batch_id, {})[run.number] = job_id

@@ -14,7 +14,7 @@ from duckrow.store.jobs.listed_job import LiveJob
 
 
 def device_cards(client: Client, view: GpuView | None = None) -> dict[str, Any]:
-    """`view`: one that has looked before, which need not be waited for."""
+    """`view`: one that has read before, so that we need not wait."""
     devices = (view or GpuView(client)).devices()
     if client.daemon() is None:
         devices = _with_unattended(client, devices)
@@ -24,7 +24,7 @@ def device_cards(client: Client, view: GpuView | None = None) -> dict[str, Any]:
 
 
 def _with_unattended(client: Client, devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With those that the daemon gives out when it is up: they are still there, and its jobs may go on."""
+    """Add the devices that the daemon offers when it is up: they still exist, and its jobs may still be running."""
     row = client.hosts.get(DAEMON)
     sizes = client.hosts.machine(DAEMON).total_mb
     own = [device for seat in seats_from(row.seats) for device in seat.devices]
@@ -107,17 +107,17 @@ def _foreign(process: dict[str, Any]) -> dict[str, Any]:
 
 
 class DeviceReading(NamedTuple):
-    """What a host has last read of a GPU, on its own account."""
+    """The last reading of a GPU that a host took for itself."""
 
     at: float
     used_mb: int | None
     utilization: float | None
     temperature: float | None
-    jobs_mb: dict[int, int]  # what each job takes there, as far as that is known
+    jobs_mb: dict[int, int]  # what each job uses there, where known
 
 
 def latest_readings(client: Client) -> dict[str, DeviceReading]:
-    """Nobody is asked to read anything for this."""
+    """This asks no host for new readings."""
     readings: dict[str, DeviceReading] = {}
     for device, kept in ReadingStore(client.database).readings().items():
         total, free = kept.told.get("total_mb"), kept.told.get("free_mb")

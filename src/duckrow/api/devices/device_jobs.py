@@ -1,4 +1,4 @@
-"""The devices that are given out, and the jobs on them."""
+"""The devices that hosts offer, and the jobs on them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def devices_with_jobs(client: Client) -> list[dict[str, Any]]:
-    """Each device that a living host gives out, with the jobs on it."""
+    """Each device that a live host offers, with the jobs on it."""
     now = time.time()
     held: dict[tuple[Device, str], list[dict[str, Any]]] = {}
     names = {row.id: row.name for row in client.hosts.all()}
@@ -55,5 +55,5 @@ def devices_with_jobs(client: Client) -> list[dict[str, Any]]:
 
 
 def _key_of(device: Device, host: str) -> tuple[Device, str]:
-    """A GPU is one device whoever gives it out; CPU slots are each host's own."""
+    """A GPU is the same device on every host; each host has its own CPU slots."""
     return (device, host) if device.is_cpu_slot else (device, "")

@@ -1,6 +1,6 @@
 """The current state of the GPUs: asks a live host to read them, and combines the readings with the jobs.
 
-Where no daemon lives, those that nobody gives out are read here.
+Without a live daemon, GPUs that no host offers are read here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from duckrow.store.devices.readings import KeptReading, ReadingStore
 from duckrow.store.hosts import DAEMON, HostRow, seats_from
 
 _PATIENCE_S = 1.5  # for a first answer
-_LITTLE_PATIENCE_S = 0.2  # with a host that has been asked before and has never answered: it knows no library
+_LITTLE_PATIENCE_S = 0.2  # with a host that was asked before and never answered: it has no NVML
 _POLL_S = 0.02
 
 UNREAD: dict[str, Any] = {
@@ -31,18 +31,18 @@ UNREAD: dict[str, Any] = {
     "temperature": None,
     "foreign_mb": None,
     "problem": None,
-    "is_asked": False,  # nobody had looked for a while: it is being read
+    "is_asked": False,  # nobody has looked for a while: it is being read now
     "processes": [],
 }
 
 
 class GpuView:
-    """Looks once, or again and again."""
+    """Can look once, or again and again."""
 
     def __init__(self, client: Client, patient: bool = True, asked_since: float | None = None) -> None:
-        """`patient`: wait a moment for a first answer. `asked_since`: by the monotonic clock, for one who asks again.
+        """`patient`: wait a moment for a first answer. `asked_since`: monotonic time, for a caller that asks again.
 
-        Only those can fail to answer who were asked for some time: until then nothing is said against them.
+        A host counts as not answering only if it was asked some time ago.
         """
         self._client = client
         self._store = ReadingStore(client.database)
@@ -51,10 +51,10 @@ class GpuView:
         self._patient = patient
 
     def devices(self) -> list[dict[str, Any]]:
-        """Each device with its jobs, as Client.devices, and what was read of it."""
+        """Each device with its jobs and its reading."""
         hosts = self._client.living_hosts()
         readings = self.readings(hosts)
-        sizes = dict(self._client.hosts.machine(DAEMON).total_mb)  # of one that is down, too: its jobs may go on
+        sizes = dict(self._client.hosts.machine(DAEMON).total_mb)  # even if it is down: its jobs may still be running
         for host in hosts:
             sizes.update(self._client.hosts.machine(host.id).total_mb)
         is_asked = time.monotonic() - (self._asked_since or 0.0) < self._time_to_answer_s
@@ -64,7 +64,7 @@ class GpuView:
         ]
 
     def all_of_this_machine(self) -> list[dict[str, Any]]:
-        """The same; without a daemon, also the GPUs that nobody gives out."""
+        """The same; without a daemon, also the GPUs that no host offers."""
         listed = self.devices()
         if self._client.daemon() is not None:
             return listed
@@ -75,12 +75,12 @@ class GpuView:
         return [*(device for device in listed if device["device"] not in seen), *found]
 
     def readings(self, hosts: list[HostRow], fresh_s: float = 0.0) -> dict[str, KeptReading]:
-        """Of each GPU that these give out, as far as they have told. `fresh_s`: one of this age is new enough."""
+        """The known readings of the GPUs that these hosts offer. `fresh_s`: one of this age is new enough."""
         gpus = _gpus_of(hosts)
         return self._fresh(gpus, fresh_s) if gpus else {}
 
     def _fresh(self, gpus: dict[str, float], fresh_s: float) -> dict[str, KeptReading]:
-        """`gpus`: since when each is given out. Their readings, as recent as possible without a long wait."""
+        """Readings as recent as possible without a long wait. `gpus`: since when each one is offered."""
         asked = time.monotonic()
         before = self._looked_at_until(asked)
         if self._asked_since is None:
@@ -90,7 +90,7 @@ class GpuView:
             try:
                 self._store.look_until(asked + LOOK_S)
             except StateError:
-                patience = 0.0  # nothing can be written, and the hosts cannot either
+                patience = 0.0  # we cannot write, and neither can the hosts
             self._client.ring_all()
         if not self._patient:
             return self._known(gpus)
@@ -103,7 +103,7 @@ class GpuView:
             time.sleep(_POLL_S)
 
     def _looked_at_until(self, mono: float) -> float:
-        """0: nobody has looked since the machine was booted."""
+        """0: nobody has looked since the last boot."""
         until = self._store.looked_at_until()
         return until if until <= mono + LOOK_S else 0.0
 
@@ -113,14 +113,14 @@ class GpuView:
         return had_time and not self._known(gpus)
 
     def _known(self, gpus: dict[str, float]) -> dict[str, KeptReading]:
-        """What has been told since they are given out by those who do so now, and since the machine was booted."""
+        """Readings from after the current hosts began to offer these GPUs, and from after the last boot."""
         mono, readings = time.monotonic(), self._store.readings()
         told = {gpu: readings[gpu] for gpu, since in gpus.items() if gpu in readings and readings[gpu].at >= since}
         return {gpu: reading for gpu, reading in told.items() if reading.mono <= mono}
 
 
 def read_here() -> dict[str, KeptReading]:
-    """Every GPU of this machine, read by ourselves: which processes are whose jobs', only a host knows."""
+    """Every GPU of this machine, read by ourselves. Only a host knows which processes belong to which jobs."""
     from duckrow.devices.nvml import NvmlSource
 
     source = NvmlSource()
@@ -141,7 +141,7 @@ def _given_out_by_nobody(gpu: str) -> dict[str, Any]:
 
 
 def _gpus_of(hosts: list[HostRow]) -> dict[str, float]:
-    """Each GPU that is given out, and since when."""
+    """Each GPU that these hosts offer, and since when."""
     gpus: dict[str, float] = {}
     for host in hosts:
         for seat in seats_from(host.seats):
@@ -177,7 +177,7 @@ def _with_memory(job: dict[str, Any], jobs: list[dict[str, Any]], told: dict[str
 
 
 def _used_mb(job: dict[str, Any], jobs: list[dict[str, Any]], told: dict[str, Any]) -> int | None:
-    """By its processes; inside a container, which may not see them, what is left if it is the only job there."""
+    """By its processes. A container may not see them: then the rest, if it is the only job there."""
     if told["free_mb"] is None:
         return None
     own = [process["mb"] for process in told["processes"] if process["job_id"] == job["id"]]

@@ -1,4 +1,4 @@
-"""How the GPUs were over time: memory, utilisation, temperature."""
+"""The GPUs over time: memory, utilisation, temperature."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from duckrow.api.client import Client
 from duckrow.store.devices.history import SLOT_S, moments_since
 
 _MOST_POINTS = 300
-_NEAR_S = SLOT_S / 2  # what was seen so near to a point that was noted tells the same
+_NEAR_S = SLOT_S / 2  # a reading this close to a recorded point replaces it
 
 
 def device_history(client: Client, minutes: float = 10, most_points: int = _MOST_POINTS) -> list[dict[str, Any]]:
-    """Of each GPU that was read: {"name": ..., "points": [[at, used_mb, utilization, temperature], ...]}, oldest first.
+    """For each GPU read: {"name": ..., "points": [[at, used_mb, utilization, temperature], ...]}, oldest first.
 
-    There is a point in ten seconds of the last hour, and one in two minutes of the last two days; of more than
-    `most_points` some are left out, as `thinned` does it.
+    There is a point every ten seconds for the last hour, and every two minutes for the last two days. If there are more
+    than `most_points`, `thinned` leaves some out.
     """
     points: dict[str, list[list[Any]]] = {}
     for device, *moment in moments_since(client.database, time.time() - minutes * 60):
@@ -27,7 +27,7 @@ def device_history(client: Client, minutes: float = 10, most_points: int = _MOST
 
 
 def thinned(points: list[list[Any]], most: int) -> list[list[Any]]:
-    """Evenly in time, never without the last: where points lie close, more are left out than where they are few."""
+    """Thin out evenly in time, but keep the last point. Where points are dense, more are left out."""
     if len(points) <= most:
         return points
     step_s = (points[-1][0] - points[0][0]) / max(most, 1) or 1.0
@@ -38,7 +38,7 @@ def thinned(points: list[list[Any]], most: int) -> list[list[Any]]:
 
 
 def with_seen(noted: list[list[Any]], seen: list[list[Any]]) -> list[list[Any]]:
-    """What a host has noted, and what was seen in between, which says more where there is some."""
+    """The points that a host recorded, with what we saw in between; the latter wins, because it is more detailed."""
     times = [point[0] for point in seen]
 
     def is_seen(at: float) -> bool:

@@ -18,10 +18,10 @@ _WORTH_TELLING_MB = 1024
 
 
 def machine_as_read(client: Client, host_id: int, kept: Mapping[str, KeptReading]) -> Machine:
-    """The host's machine, with what others use as it was last told.
+    """The host's machine, with the last reported memory use of others.
 
-    As for the host itself, nothing is free of a GPU that can be read and has not been of late. `models` has those that
-    can; what a person said of GPUs without a library is all there is.
+    As for the host itself, nothing is free on a GPU that can be read but was not read lately. `models` lists those that
+    can be read; for GPUs without NVML, what a person said is all we know.
     """
     base = client.hosts.machine(host_id)
     mono = time.monotonic()
@@ -47,19 +47,19 @@ def machine_as_read(client: Client, host_id: int, kept: Mapping[str, KeptReading
 
 
 def _ignored_mb(reading: KeptReading) -> int:
-    """What those take who make a GPU no less idle."""
+    """The memory of processes that do not make a GPU busy."""
     return sum(process["mb"] or 0 for process in reading.told["processes"] if process.get("ignored"))
 
 
 def ownerless_mb(readings: Mapping[str, KeptReading]) -> dict[str, int]:
-    """Memory that stays without a process is told, and not waited for in silence."""
+    """Memory in use that belongs to no process: we report it, instead of waiting silently."""
     mono = time.monotonic()
     left = {}
     for gpu, kept in readings.items():
         told, processes = kept.told, kept.told["processes"]
         used_mb = (told.get("total_mb") or 0) - (told.get("free_mb") or 0)
         left_mb = used_mb - sum(process["mb"] or 0 for process in processes)
-        # What others use counts ours out; the driver keeps some for itself.
+        # `foreign_mb` excludes our own jobs; the driver keeps some memory for itself.
         is_told = is_fresh(kept.mono, mono) and all(process["mb"] is not None for process in processes)
         if is_told and min(left_mb, int(told.get("foreign_mb") or 0)) >= _WORTH_TELLING_MB:
             left[gpu] = left_mb

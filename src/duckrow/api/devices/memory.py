@@ -19,27 +19,27 @@ _SHOWN = 5
 
 
 class KnownRecipe(NamedTuple):
-    """What a recipe takes on a model of GPU, and how sure that is."""
+    """What a recipe uses on a GPU model, and how sure that is."""
 
     peak: Peak
-    deciding: list[str]  # parameters that decide it, as the runs tell
-    foretold: int  # how many of its latest runs took what the others tell
+    deciding: list[str]  # parameters that decide it, judging by its runs
+    foretold: int  # how many of its latest runs used what the others predict
     compared: int  # of how many
-    pace: BestPace | None  # how many at a time are worth it; None: nobody knows, or as many as have room
+    pace: BestPace | None  # how many at a time are worth it; None: unknown, or as many as fit
 
 
 class WouldReserve(NamedTuple):
-    """What would be reserved for a command on a model of GPU, and why."""
+    """What would be reserved for a command on a GPU model, and why."""
 
     recipe: str
     model: str
     reserved_mb: int | None  # None: it would get a GPU to itself
-    expected_mb: int | None  # what it will take; None: nobody knows
+    expected_mb: int | None  # what it will use; None: unknown
     at_least_mb: int
     basis: str
     deciding: list[str]
     runs: int
-    together: int | None  # how many at a time are worth it; None: as many as have room
+    together: int | None  # how many at a time are worth it; None: as many as fit
     pace: str  # the same in words
 
 
@@ -49,11 +49,11 @@ class Memory:
         self._store = PeakStore(self._client.database)
 
     def peaks(self) -> list[Peak]:
-        """In the order of their numbers, which begin with 1."""
+        """In the order of their numbers, which start at 1."""
         return self._store.all()
 
     def recipes(self) -> list[KnownRecipe]:
-        """The same, with what the runs of each tell."""
+        """The same, with what follows from the runs of each."""
         known, paces = self._store.known(), self._store.paces.known()
         told = ((peak, known.runs_of(peak.recipe, peak.model)) for peak in self.peaks())
         return [
@@ -62,7 +62,7 @@ class Memory:
         ]
 
     def would_reserve(self, command: str, cwd: str | None = None) -> list[WouldReserve]:
-        """What a job with this command would get on each model of GPU that its recipe has run on."""
+        """What a job with this command would get on each GPU model that its recipe has run on."""
         recipe = recipe_here(existing_folder(cwd), command)
         known, paces = self._store.known(), self._store.paces.known()
         here = gpus_of(self._client.seats(), self._client.hosts.machine(DAEMON))
@@ -84,7 +84,7 @@ class Memory:
         return recipe_here(existing_folder(cwd), command).recipe
 
     def correct(self, words: str, peak_mb: int, model: str | None) -> list[Peak]:
-        """Say what a recipe takes, on all GPUs that it has run on or on those of a model; what it was before."""
+        """Set what a recipe uses, on all GPU models that it has run on or on one; returns the earlier values."""
         if peak_mb < 1:
             raise UsageError("0 is not a size. Write a size, or forget it: duckrow memory forget")
         peaks = self.peaks()
@@ -98,7 +98,7 @@ class Memory:
         return chosen
 
     def forget(self, words: str | None) -> list[Peak]:
-        """Forget one recipe, or all; what was known."""
+        """Forget one recipe, or all; returns what was known."""
         peaks = self.peaks()
         chosen = peaks if words is None else _named(words, peaks)
         self._store.forget([(peak.recipe, peak.model) for peak in chosen])
@@ -106,7 +106,7 @@ class Memory:
         return chosen
 
     def _model(self, words: str, peaks: Sequence[Peak]) -> str:
-        """A model that was ever seen here: one that is mistyped would never count."""
+        """A model that was seen here before: a mistyped one would never match."""
         read = (reading.told.get("model") or "" for reading in ReadingStore(self._client.database).readings().values())
         known = sorted({*(peak.model for peak in peaks), *read} - {""})
         found = _matching(words, known)
@@ -118,7 +118,7 @@ class Memory:
 
 
 def _named(words: str, peaks: Sequence[Peak]) -> list[Peak]:
-    """By its number in the listing, that line; by a part of its text, all lines of the recipe."""
+    """A number chooses that line of the listing; a part of the text chooses all lines of the recipe."""
     if not peaks:
         raise UsageError("Nothing has been learned yet. duckrow learns from jobs with --pack or --gpu-mem auto.")
     if re.fullmatch(r"\d{1,9}", words):
@@ -137,7 +137,7 @@ def _named(words: str, peaks: Sequence[Peak]) -> list[Peak]:
 
 
 def _matching(words: str, texts: Sequence[str]) -> list[str]:
-    """That very text if it is there, else those that have it in them."""
+    """The text that is equal, else those that contain these words."""
     if words in texts:
         return [words]
     return [text for text in texts if words.lower() in text.lower()] if words.strip() else []

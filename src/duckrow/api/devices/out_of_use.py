@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def drained(database: Database, host_id: int) -> frozenset[str]:
-    """By a person; only the daemon's devices can be."""
+    """Drained by a user; only the daemon's devices can be."""
     return wishes.drained(DeviceWishStore(database).all() if host_id == DAEMON else {})
 
 
@@ -25,7 +25,7 @@ def set_aside(database: Database, *host_ids: int) -> dict[str, str]:
 
 
 def set_aside_by_living(session: Session) -> dict[str, str]:
-    """Each GPU that a host which lives has set aside, and why."""
+    """Each GPU that a live host has set aside, and why."""
     return set_aside(session.database, *(host.id for host in session.living_hosts()))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) -> list[str]:
-    """For all of them or, if the daemon does not have one of them, for none; what will happen, in words."""
+    """For all devices, or for none if the daemon lacks one of them; returns what will happen, in words."""
     if wish in (DeviceWish.DRAIN, DeviceWish.REMOVE):
         client.ensure_daemon()
         for device in devices:
@@ -30,7 +30,7 @@ def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) ->
 
 
 def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
-    """`add`, `drain`, `remove`, `undrain`; what will happen, in words."""
+    """`add`, `drain`, `remove`, `undrain`; returns what will happen, in words."""
     if wish in (DeviceWish.ADD, DeviceWish.UNDRAIN) and _give_out_again(client, device) and client.daemon() is None:
         return f"GPU {device} is available to jobs again."
     client.ensure_daemon()
@@ -54,7 +54,7 @@ def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
 
 
 def _checked(client: Client, written: str, wish: DeviceWish) -> tuple[str, AbstractSet[str]]:
-    """The name of the GPU that is meant, and those that the daemon gives out."""
+    """(the name of this GPU, those that the daemon offers)."""
     offered = {name for seat in client.seats() for name in seat.devices if name.is_gpu}
     device = _gpu_meant(client, written, offered)
     if device not in offered and wish != DeviceWish.ADD:
@@ -63,10 +63,10 @@ def _checked(client: Client, written: str, wish: DeviceWish) -> tuple[str, Abstr
 
 
 def _give_out_again(client: Client, device: str) -> bool:
-    """Of a GPU that was set aside; whether it was."""
+    """Use a GPU again that was set aside; whether it was."""
     living = client.living_hosts()
     offered = {name for host in living for seat in seats_from(host.seats) for name in seat.devices}
-    hosts = {DAEMON, *(host.id for host in living)}  # a daemon that starts next would set it aside again
+    hosts = {DAEMON, *(host.id for host in living)}  # the next daemon would set it aside again
     was_aside = SetAsideStore(client.database).want_back(hosts, _gpu_meant(client, device, offered))
     if was_aside:
         client.ring_all()
@@ -74,7 +74,7 @@ def _give_out_again(client: Client, device: str) -> bool:
 
 
 def _gpu_meant(client: Client, written: str, offered: AbstractSet[str]) -> str:
-    """What the daemon calls the GPU that a person may have named by the beginning of its UUID."""
+    """The daemon's name for a GPU that may be given by the beginning of its UUID."""
     name = plain_name(written)
     if name in offered or not any_uuid([name]):
         return name

@@ -42,7 +42,7 @@ def act(
     places: Sequence[tuple[int, int, float]] = (),
     now: bool = False,
 ) -> Changed[Any]:
-    """`now`: what is killed gets no time to end by itself."""
+    """`now`: kill without grace time."""
     if len(ids) > MOST_JOBS:
         raise UsageError(f"{len(ids)} jobs are too many for one request: at most {MOST_JOBS}. Nothing was done.")
     if action == "priority":

@@ -19,15 +19,15 @@ class RefusedChange(NamedTuple):
     why: str  # a sentence without its full stop: job 7 is running, not done
 
 
-J = TypeVar("J", JobView, Glance)  # all of a job, or only what those need who hold and move many
+J = TypeVar("J", JobView, Glance)  # all of a job, or only what hold and move need of many
 
 
 @dataclass
 class Changed(Generic[J]):
-    before: dict[int, J]  # each existing job, as it was when we looked
+    before: dict[int, J]  # each existing job, as it was before
     done: list[int] = field(default_factory=list)
     refused: list[RefusedChange] = field(default_factory=list)
-    undo: dict[str, Any] | None = None  # what the page sends to take it back, where that can be done
+    undo: dict[str, Any] | None = None  # what the page sends to undo it, where that is possible
 
     @property
     def jobs(self) -> list[J]:
@@ -37,7 +37,7 @@ class Changed(Generic[J]):
         self.refused.append(RefusedChange(job_id, why))
 
     def refuse_started(self) -> None:
-        """All that were not done: only a job that waits can be changed."""
+        """Refuse all jobs that were not changed: only a queued job can be."""
         done = set(self.done)
         for job in self.jobs:
             if job.id in done:
@@ -54,7 +54,7 @@ class Changed(Generic[J]):
 
 
 def look_at(client: Client, ids: Sequence[int]) -> Changed[JobView]:
-    """An answer in which nothing has been done yet; ids without a job are refused."""
+    """An answer in which nothing is done yet; ids without a job are refused."""
     return _answer(client.views(list(dict.fromkeys(ids))), ids)
 
 

@@ -1,4 +1,4 @@
-"""Clean: forget old jobs, or what runs have left, and free the disk space."""
+"""Clean: forget old jobs, or those that runs have left behind, and free the disk space."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _EVER = 1e18  # a time that is never over
 
 
 def old_jobs(client: Client, older_than_s: float) -> list[int]:
-    """Jobs that have been done for longer than this, and what runs that have ended have left for as long."""
+    """Jobs that have been done for longer than this, and jobs that ended runs left behind as long ago."""
     before = time.time() - older_than_s
     return sorted([*ControlStore(client.database).older_than(before), *left_by_runs(client, before=before)])
 
 
 def left_by_runs(client: Client, name: str | None = None, before: float = math.inf) -> list[int]:
-    """Jobs that wait for runs that have ended. `name`: only of this run."""
+    """Queued jobs of runs that have ended. `name`: only of this run."""
     if name is not None:
         _must_have_ended(client, name)
     store = ControlStore(client.database)
@@ -45,7 +45,7 @@ def _must_have_ended(client: Client, name: str) -> None:
 
 
 def clean(client: Client, ids: Sequence[int]) -> list[int]:
-    """Forget these, and give back the space that they took; those that were removed."""
+    """Forget these jobs and free their space; returns those that were removed."""
     forgetting = Forgetting(client.database)
     removed = forgetting.forget(ids)
     if removed:

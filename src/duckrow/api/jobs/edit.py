@@ -37,11 +37,11 @@ def _refuse_impossible(client: Client, job_id: int, gpus: int | None) -> None:
 
 
 def spec_of(client: Client, job_id: int) -> dict[str, Any]:
-    """What of it can be changed, as it is now."""
+    """The parts of a job that can be changed, with their values."""
     must_wait(client, job_id)
     return ControlStore(client.database).spec_of(job_id)
 
 
 def edit_words(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of the command line by the names under which jobs keep them."""
+    """Options of the command line, under the names that jobs keep them by."""
     return {_SECONDS_AND_BYTES.get(name, name): value for name, value in changes.items()}

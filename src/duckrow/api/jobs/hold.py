@@ -23,7 +23,7 @@ def release(client: Client, ids: Sequence[int]) -> Changed[Glance]:
 
 
 def set_held(client: Client, ids: Sequence[int], held: bool) -> list[int]:
-    """The jobs that waited, and so could be held or released."""
+    """Hold or release jobs; returns those that were queued, the only ones that can be."""
     here, away = apart(client, ids)
     changed = _set_held_away(client, away, held) if away else []
     return told(client, ControlStore(client.database).set_held(here, held) + changed)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
-    """Those of these that would wait on a cluster for ever, since nothing more is submitted for their batch."""
+    """End those that would wait on a cluster for ever, because nothing more is submitted for their batch."""
     return client.batch_wishes.end_abandoned(ids)
 
 
 def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed[JobView]:
-    """`at_once`: without a grace. `answered`: not before a host has seen the wish."""
+    """`at_once`: without grace time. `answered`: wait until a host has seen the wish."""
     changed = look_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:

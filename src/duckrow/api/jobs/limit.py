@@ -13,7 +13,7 @@ _PROJECT = "project:"
 
 
 def limit_project(client: Client, project: str, max_running: int | None) -> None:
-    """None: no limit any more."""
+    """None removes the limit."""
     with client.database.transaction():
         ControlStore(client.database).set_limit(f"{_PROJECT}{project}", max_running)
     client.ring_all()

@@ -31,7 +31,7 @@ def prioritise(client: Client, ids: Sequence[int], priority: int) -> Changed[Gla
 
 
 def move_first(client: Client, ids: Sequence[int]) -> Changed[Glance]:
-    """To the front of their priority; several keep their order among themselves."""
+    """Move to the front of their priority; several keep their order."""
     return _move(client, ids, lambda waiting: OrderStore(client.database).move_to_end(waiting, first=True))
 
 
@@ -40,7 +40,7 @@ def move_last(client: Client, ids: Sequence[int]) -> Changed[Glance]:
 
 
 def move_before(client: Client, ids: Sequence[int], before: int) -> Changed[Glance]:
-    """Right before this job, with its priority."""
+    """Move right before this job, with its priority."""
     client.select([str(before)])
     if before in ids:
         raise UsageError(f"Job {before} cannot be moved before itself.")
@@ -48,7 +48,7 @@ def move_before(client: Client, ids: Sequence[int], before: int) -> Changed[Glan
     def move(waiting: list[int]) -> list[int]:
         moved = OrderStore(client.database).move_before(waiting, before)
         if not moved:
-            must_wait(client, before)  # it may have started, or gone, meanwhile
+            must_wait(client, before)  # it may have started or been removed meanwhile
         return moved
 
     try:
@@ -73,7 +73,7 @@ def _move(client: Client, ids: Sequence[int], move: Callable[[list[int]], list[i
 
 
 def place(client: Client, ids: Sequence[int], places: Sequence[tuple[int, int, float]]) -> Changed[Glance]:
-    """Back to where they stood before they were moved: (id, priority, position)."""
+    """Move back to where they were before: (id, priority, position)."""
     changed = glance_at(client, ids)
     wanted = [each for each in places if each[0] in changed.before]
     changed.done = told(client, ControlStore(client.database).place(wanted))

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class PausedJobs(Changed[JobView]):
-    waiting: list[int] = field(default_factory=list)  # of those done: were held, or released
-    running: list[int] = field(default_factory=list)  # were suspended, or go on
+    waiting: list[int] = field(default_factory=list)  # of those in `done`: held or released
+    running: list[int] = field(default_factory=list)  # suspended or continued
 
 
 def pause(client: Client, ids: Sequence[int]) -> PausedJobs:
-    """Hold those that wait, suspend those that run. Each stays so until it is resumed, or killed."""
+    """Hold queued jobs, suspend running ones, until they are resumed or killed."""
     paused = _look(client, ids)
     paused.waiting = set_held(client, [job.id for job in paused.jobs if job.state == State.QUEUED], held=True)
     held = set(paused.waiting)
@@ -44,7 +44,7 @@ def pause(client: Client, ids: Sequence[int]) -> PausedJobs:
 
 
 def resume(client: Client, ids: Sequence[int]) -> PausedJobs:
-    """Release those that are held, let those go on that are suspended."""
+    """Release held jobs, continue suspended ones."""
     resumed = _look(client, ids)
     resumed.waiting = set_held(client, [job.id for job in resumed.jobs if job.held], held=False)
     resumed.running = [job.id for job in resumed.jobs if job.suspended]

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 class StillPaused(NamedTuple):
     projects: list[str]  # empty: everything
-    jobs: list[int]  # each was paused by itself
+    jobs: list[int]  # those paused one by one
 
 
 def pause_queue(client: Client, project: str | None, stop_running: bool = False) -> int:
-    """`stop_running`: suspend what runs, too; how many jobs were."""
+    """`stop_running`: also suspend running jobs; returns how many."""
     client.jobs.pause(project or "")
     client.ring_all()
     return _suspend(client, project) if stop_running else 0
@@ -34,7 +34,7 @@ def _suspend(client: Client, project: str | None) -> int:
 
 
 def resume_queue(client: Client, project: str | None) -> StillPaused:
-    """Of a project; without one, of everything: a project or a job that was paused by itself stays so."""
+    """Resume a project, or everything; then a project or job that was paused by itself stays paused."""
     paused = client.jobs.pauses()
     if project is not None and project not in paused:
         raise UsageError(f"'{project}' is not paused.")
@@ -48,6 +48,6 @@ def resume_queue(client: Client, project: str | None) -> StillPaused:
         if project in (None, row.project) and row.project not in left and not alone.get(row.job_id)
     ]
     if running:
-        client.wish(running, Wish.CONTINUE)  # no harm to those that were not suspended
+        client.wish(running, Wish.CONTINUE)  # harmless for those that were not suspended
     client.ring_all()
     return StillPaused(left, [job_id for job_id, by_itself in alone.items() if by_itself])

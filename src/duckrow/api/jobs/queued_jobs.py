@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def told(client: Client, ids: list[int]) -> list[int]:
-    """The same jobs, once the hosts know that they were changed."""
+    """Wake the hosts if any job was changed; returns the same jobs."""
     if ids:
         client.ring_all()
     return ids

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
 
-_AT_A_TIME = 1000  # jobs that are judged together: each is 10 kB as it was asked for
+_AT_A_TIME = 1000  # jobs that are checked together: the request of each is 10 kB
 
 
 def rerun(
     client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None, dry_run: bool = False
 ) -> Changed[JobView]:
-    """`changes`: each is changed so before it can start. `dry_run`: only say which would run again."""
+    """`changes`: made to each job before it can start. `dry_run`: only say which would run again."""
     changed = look_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
@@ -38,7 +38,7 @@ def rerun(
 
 
 def put_back(client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None) -> None:
-    """Jobs that are known to be done; those of a run that is over go to the daemon, if it could hold them."""
+    """Requeue jobs that are done; those of an ended run go to the daemon, if they fit there."""
     on_clusters = BatchStore(client.database).of_jobs(ids)
     here = [job_id for job_id in ids if job_id not in on_clusters]
     if here:
@@ -54,7 +54,7 @@ def put_back(client: Client, ids: Sequence[int], changes: Mapping[str, Any] | No
 
 
 def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
-    """Before anything is changed: those that go to the daemon, or ask for another number of GPUs, must fit there."""
+    """Before any change, check the jobs that go to the daemon or ask for another number of GPUs: they must fit."""
     living = {row.id for row in client.living_hosts()}
     for first in range(0, len(ids), _AT_A_TIME):
         asked = client.jobs.asked_for(ids[first : first + _AT_A_TIME])

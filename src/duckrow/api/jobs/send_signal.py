@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed[JobView]:
-    """To those that run. `name`: USR1, INT, 10."""
+    """Signal the running ones. `name`: USR1, INT, 10."""
     number = parse_signal(name, "USR1, INT, HUP or a number")
     changed = look_at(client, ids)
     for job in changed.jobs:

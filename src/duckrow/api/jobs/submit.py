@@ -30,8 +30,8 @@ def submit_jobs(
 ) -> range:
     """Add jobs to the daemon's queue, all or none; they are on disk when this returns.
 
-    `environment`: what is different from the variables here; None: left behind. `after`: what each of them waits
-    for. `array_limit`: how many of the array that they are may run at a time. `output`: where they write.
+    `environment`: changes to the variables here; None removes one. `after`: what each of them waits
+    for. `array_limit`: how many of their array may run at a time. `output`: where they write.
     """
     client.ensure_daemon()
     if after:
@@ -41,7 +41,7 @@ def submit_jobs(
         raise UsageError(f"This job can never start. {why_not[1]} Nothing was submitted.")
     with client.database.transaction():
         control = ControlStore(client.database)
-        # Before the jobs are there: `last` is not one of themselves.
+        # Before the jobs are added: `last` must not mean one of them.
         waits_for = not_yet_met(client, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
         if output is not None:
             from duckrow.api.adding.output_files import placed
@@ -69,7 +69,7 @@ def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tupl
 
 
 def not_yet_met(client: Client, after: Sequence[Dependency], may_be_broken: bool) -> list[tuple[int, str]]:
-    """(job, condition) of those that have yet to end; one that has ended in the wrong way is an error."""
+    """(job, condition) of those that have not ended yet; one that ended in the wrong way is an error."""
     control = ControlStore(client.database)
     waits_for = []
     for dependency in after:

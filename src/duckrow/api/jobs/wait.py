@@ -26,7 +26,7 @@ class WaitedTooLong(DuckrowError):
 def wait(
     client: Client, ids: Sequence[int], timeout_s: float | None = None, tell: Callable[[str], None] = warn
 ) -> list[JobView]:
-    """Until these jobs are done. `tell`: called when nobody sees to them any more, and when somebody does again."""
+    """Wait until these jobs are done. `tell`: called when no host looks after them, and when one does again."""
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     attendance, lending = Attendance(client, tell), Lending(client, tell)
     unfinished = _Unfinished(client, ids)
@@ -37,7 +37,7 @@ def wait(
                 views = client.views(ids)
                 if all(view.state == State.DONE for view in views):
                     return views
-                unfinished = _Unfinished(client, ids)  # one runs again
+                unfinished = _Unfinished(client, ids)  # one is running again
             if deadline is not None and time.monotonic() >= deadline:
                 which = f"Job {ids[0]} was not" if len(ids) == 1 else "Not all of the jobs were"
                 raise WaitedTooLong(f"{which} done within {timeout_s:g} s.")
@@ -49,8 +49,8 @@ def wait(
 
 
 class _Unfinished:
-    """Whether one of many jobs is not done yet, at the cost of a few of them: they are seen to be done slice by slice,
-    from the last on, and mostly it is enough to look at the one that was not done before.
+    """Whether one of many jobs is not done yet, without reading all of them. It checks slice by slice, from the last;
+    mostly it is enough to look at the job that was not done before.
     """
 
     def __init__(self, client: Client, ids: Sequence[int]) -> None:

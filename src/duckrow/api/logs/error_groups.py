@@ -12,7 +12,7 @@ from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.failures import compact_ids, essence
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
-LOOKED_AT = 20_000  # failed jobs whose logs are read, the newest
+LOOKED_AT = 20_000  # how many failed jobs' logs are read, newest first
 
 
 def errors_of(client: Client, failed: Filter, lines: int) -> tuple[list[dict[str, Any]], int]:
@@ -23,7 +23,7 @@ def errors_of(client: Client, failed: Filter, lines: int) -> tuple[list[dict[str
 
 
 def error_groups(views: Sequence[JobView], lines: int) -> list[dict[str, Any]]:
-    """The jobs by what went wrong, the most frequent first. An error is shown as its first job has told it."""
+    """The jobs by what went wrong, the most frequent first. An error is shown as in the log of its first job."""
     groups: dict[tuple[str, str], list[JobView]] = {}
     said: dict[tuple[str, str], list[str]] = {}
     for view in views:

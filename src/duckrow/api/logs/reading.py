@@ -14,11 +14,11 @@ from duckrow.api.queue.job_story import story_of
 from duckrow.core.errors import NotFoundError
 from duckrow.kernel.plain_files import open_plain
 
-MOST_BYTES = 1 << 20  # of one piece
+MOST_BYTES = 1 << 20  # in one piece
 
 
 class AttemptLog(NamedTuple):
-    path: str  # empty: it has printed nothing; from the database alone, never from a request
+    path: str  # empty: it has printed nothing; always from the database, never from a request
     number: int
     ended: bool
 
@@ -37,9 +37,9 @@ def log_of(client: Client, job_id: int, number: int | None = None) -> AttemptLog
 
 @contextmanager
 def opened(path: str) -> Iterator[tuple[IO[bytes], int] | None]:
-    """The log and its size; None where there is none.
+    """The log and its size; None if there is none.
 
-    Only a plain file at that very place: a job may have put a link or a pipe where its log was.
+    Only a plain file counts: a job may have put a link or a pipe in place of its log.
     """
     try:
         file = open_plain(path, follow=False)
@@ -51,7 +51,7 @@ def opened(path: str) -> Iterator[tuple[IO[bytes], int] | None]:
 
 
 def read_piece(path: str, begin: int, count: int, whole_lines: bool = False) -> dict[str, Any]:
-    """`count` bytes from `begin`, a negative one counted from the end; cut between characters, or between lines."""
+    """`count` bytes from `begin`, which counts from the end if negative; cut between characters, or between lines."""
     with opened(path) as log:
         if log is None:
             return {"text": "", "from": 0, "to": 0, "size": 0}
@@ -75,7 +75,7 @@ def read_bytes(file: IO[bytes], count: int) -> bytes:
 
 
 def _whole_lines(file: IO[bytes], begin: int, data: bytes, size: int) -> tuple[int, bytes]:
-    """Without the half lines at both ends. Of a line that is longer than all this, what there is."""
+    """Without the partial lines at both ends. If one line is longer than the piece, the part that is here."""
     end = data.rfind(b"\n") + 1
     if begin + len(data) < size and end:
         data = data[:end]
@@ -88,7 +88,7 @@ def _whole_lines(file: IO[bytes], begin: int, data: bytes, size: int) -> tuple[i
 
 
 def _bytes_of_cut_character(data: bytes) -> int:
-    """How many bytes at the beginning go on a character that began before."""
+    """How many bytes at the beginning belong to a character that began before."""
     skipped = 0
     while skipped < min(3, len(data)) and data[skipped] & 0xC0 == 0x80:
         skipped += 1
@@ -96,7 +96,7 @@ def _bytes_of_cut_character(data: bytes) -> int:
 
 
 def _decoded(data: bytes, is_end: bool) -> tuple[str, int]:
-    """The text, and how many bytes are in it: the beginning of a last character is left for the next piece."""
+    """The text, and its bytes. An incomplete last character is left for the next piece."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = decoder.decode(data)
     pending = len(decoder.getstate()[0])

@@ -1,4 +1,4 @@
-"""Finding a text in a log of any size, forwards or backwards, a moment at a time."""
+"""Finds a text in a log of any size, forwards or backwards, for a limited time per call."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from duckrow.core.errors import UsageError
 _CHUNK = 1 << 20
 _LINE_SHOWN = 500
 _MOST_HITS = 1000
-_SEARCH_S = 2.0  # of one look; `next` says where to go on
+_SEARCH_S = 2.0  # per call; `next` says where to continue
 
 
 def search_forwards(path: str, text: str, begin: int, limit: int) -> dict[str, Any]:
-    """The lines from `begin` on that have this text, capital letters or not; `next`: where to go on."""
+    """The lines from `begin` on that contain this text, ignoring case; `next`: where to continue."""
     return _search(path, text, max(begin, 0), limit, backwards=False)
 
 
 def search_backwards(path: str, text: str, before: int, limit: int) -> dict[str, Any]:
-    """The same from `before` towards the beginning, the last line first."""
+    """The same from `before` towards the beginning, last line first."""
     return _search(path, text, before, limit, backwards=True)
 
 
@@ -53,7 +53,7 @@ def _chunks_from(file: IO[bytes], at: int, size: int) -> Iterator[tuple[int, byt
         file.seek(at)
         data = read_bytes(file, _CHUNK)
         if not data:
-            return  # it was cut meanwhile
+            return  # it was truncated meanwhile
         whole = data.rfind(b"\n") + 1
         data = data if at + len(data) >= size or not whole else data[:whole]
         yield at, data
@@ -61,7 +61,7 @@ def _chunks_from(file: IO[bytes], at: int, size: int) -> Iterator[tuple[int, byt
 
 
 def _chunks_before(file: IO[bytes], end: int) -> Iterator[tuple[int, bytes]]:
-    """The same towards the beginning, the last one first."""
+    """The same towards the beginning, last chunk first."""
     while end > 0:
         begin = _line_begin(file, max(end - _CHUNK, 0), end)
         file.seek(begin)
@@ -76,7 +76,7 @@ def _needle(text: str) -> bytes:
 
 
 def _line_begin(file: IO[bytes], at: int, end: int) -> int:
-    """Where the first line begins that begins behind `at`; `at` itself in a line that is longer than that."""
+    """Where the first line after `at` begins; `at` itself if no line begins before `end`."""
     if at == 0:
         return 0
     file.seek(at)
@@ -85,7 +85,7 @@ def _line_begin(file: IO[bytes], at: int, end: int) -> int:
 
 
 def _matching(data: bytes, wanted: bytes) -> Iterator[tuple[int, bytes]]:
-    """(where it begins, the line) of each line with this text. Lines without are passed over in one search."""
+    """(where it begins, the line) of each line with this text. One search skips all lines without it."""
     lowered = data.lower()
     at = lowered.find(wanted)
     while at >= 0:

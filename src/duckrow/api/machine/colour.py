@@ -1,4 +1,4 @@
-"""Whether to draw in colour, as the settings say; quick to load, since every verb asks."""
+"""Whether the settings want colour; quick to load, because every verb asks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from duckrow.core.errors import UsageError
 
 
 def colour() -> str:
-    """`ui.color`. Nothing is parsed where nothing can say it; a mistake is for other verbs to tell."""
+    """`ui.color`. No file is parsed unless it may contain it. Other verbs report mistakes."""
     try:
         places = (user_file(), project_file())
         said = f"{PREFIX}UI__COLOR" in os.environ or any(b"color" in bytes_of(path) for path in places if path)
         if not said:
             return "auto"
-        from duckrow.api.machine.settings import Settings  # it takes long to load
+        from duckrow.api.machine.settings import Settings  # slow to load
 
         return str(Settings()["ui.color"])
     except UsageError:

@@ -14,12 +14,12 @@ from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive
 from duckrow.store.sqlite.database import Database
 
 END_S = 20.0
-# Not `-m duckrow`: that would look for modules in this folder first, and the json.py of a project is not Python's.
+# Not `-m duckrow`: that would look for modules in the current folder first, and find a project's own json.py.
 _PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from duckrow.cli.main import main; main()"
 
 
 def running_daemon(folder: Folder, database: Database) -> HostRow | None:
-    """The daemon's row, if it lives and is ready."""
+    """The daemon's row, if it is alive and ready."""
     if not is_alive(folder, DAEMON):
         return None
     row = HostStore(database).get(DAEMON)
@@ -27,9 +27,9 @@ def running_daemon(folder: Folder, database: Database) -> HostRow | None:
 
 
 def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> bool:
-    """Start the daemon unless it runs; says whether it had to be started.
+    """Start the daemon unless it is running; whether it had to be started.
 
-    Without `dispatch` it starts no job, and only looks after those that run.
+    Without `dispatch` it starts no jobs, and only looks after running ones.
     """
     if running_daemon(folder, database) is not None:
         return False
@@ -50,14 +50,14 @@ def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> 
 
 
 def _for_a_daemon(folder: Folder) -> dict[str, str]:
-    """Which GPUs a program may see says nothing of those that the daemon it happens to start gives out."""
+    """Drops CUDA_VISIBLE_DEVICES: the GPUs of the program that starts the daemon do not limit the daemon's."""
     kept = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return {**kept, "DUCKROW_HOME": folder.root}
 
 
 def _signal(row: HostRow, number: int) -> None:
-    """Only to that process; it is fine if it has just ended."""
-    if not row.process:  # the daemon of an older duckrow, which has its lock: nobody else has its PID
+    """Signal only that process; it may have just ended."""
+    if not row.process:  # the daemon of an older duckrow; it holds its lock, so the PID is still its own
         os.kill(row.pid or 0, number)
     elif space_in(row.process) != our_pid_space():
         raise DuckrowError(
@@ -68,7 +68,7 @@ def _signal(row: HostRow, number: int) -> None:
 
 
 def end_daemon(folder: Folder, database: Database, kill_jobs: bool = False) -> HostRow | None:
-    """Ask the daemon to end, with its running jobs if asked, and wait until it has; its row, or None when none ran."""
+    """Stop the daemon, with its running jobs if asked, and wait for its end; its row, or None if none was running."""
     row = running_daemon(folder, database)
     if row is None or row.pid is None:
         return None

@@ -37,7 +37,7 @@ COMPLETIONS = {
     "zsh": "~/.zfunc/_duckrow",
     "fish": "~/.config/fish/completions/duckrow.fish",
 }
-# What daemons log when all is well; also the slower one of two that were started at once.
+# What daemons log when all is well, including the slower of two that were started at once.
 _ROUTINE = (
     "The daemon is running",
     "The daemon ends",
@@ -54,7 +54,7 @@ _ROUTINE = (
 
 
 def examine() -> Iterator[Finding]:
-    """All checks, one after the other; nothing is changed."""
+    """Run all checks, one after the other; they change nothing."""
     folder = existing_folder()
     yield from _versions()
     yield from _state(folder)
@@ -131,7 +131,7 @@ def _disk(root: str) -> Iterator[Finding]:
 
 def _database(folder: Folder) -> Iterator[Finding]:
     if size_of(folder.database) == 0:
-        if not has_remains(folder):  # else that has been told
+        if not has_remains(folder):  # otherwise that was already reported
             yield Finding("database", OK, "none yet; the first job creates it")
         return
     try:
@@ -204,11 +204,11 @@ def _daemon_pid(folder: Folder) -> int | None:
         finally:
             look.close()
     except (OSError, Trouble, ValueError, IndexError):
-        return None  # what is wrong with the folder or the database is told by their own checks
+        return None  # the folder and the database have their own checks
 
 
 def last_trouble(path: str) -> str | None:
-    """The last line of the daemon's log, if it is about something that was wrong."""
+    """The last line of the daemon's log, if it reports a problem."""
     try:
         with open(path, "rb") as file:
             file.seek(max(os.path.getsize(path) - 4096, 0))
@@ -297,7 +297,7 @@ def _smi() -> Iterator[Finding]:
         yield Finding("gpus", OK if gpus else PROBLEM, "; ".join(gpus) or "the driver reports none")
 
 
-# -- the user's things ----------------------------------------------------------------------------------------------
+# -- the user -------------------------------------------------------------------------------------------------------
 
 
 def _settings() -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""How this duckrow was installed, and so what to type for one of its extras."""
+"""How this duckrow was installed, and so what to type to get one of its extras."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 
 def install_command(extra: str = "") -> str:
-    """What to type so that this very installation gets the extra, or is made again."""
+    """What to type to add the extra to this installation, or to reinstall it."""
     what, is_editable = _source(extra)
     quoted = _quoted(what)
     if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):  # uv tool install
@@ -27,7 +27,7 @@ def install_command(extra: str = "") -> str:
 
 
 def _source(extra: str) -> tuple[str, bool]:
-    """What was installed, with the extra: the name, or the folder or address that it came from; whether by `-e`."""
+    """(what was installed, with the extra: its name, or the folder or URL that it came from; whether by `-e`)."""
     origin, brackets = _origin(), f"[{extra}]" if extra else ""
     url = str(origin.get("url", ""))
     if not url:
@@ -40,7 +40,7 @@ def _source(extra: str) -> tuple[str, bool]:
 
 
 def _origin() -> dict[str, Any]:
-    """As whoever installed it has noted it; nothing where it came from an index."""
+    """As the installer recorded it; empty if it came from an index."""
     try:
         noted = json.loads(distribution("duckrow").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError, OSError):
@@ -49,7 +49,7 @@ def _origin() -> dict[str, Any]:
 
 
 def _is_uv_environment() -> bool:
-    """Made by `uv venv`, which writes its version into it."""
+    """Whether `uv venv` made it, which writes its version into it."""
     try:
         with open(f"{sys.prefix}/pyvenv.cfg", errors="replace") as file:
             return any(line.split("=")[0].strip() == "uv" for line in file)
@@ -58,5 +58,5 @@ def _is_uv_environment() -> bool:
 
 
 def _quoted(what: str) -> str:
-    """In quotes even where this shell needs none: others would take the brackets for a pattern."""
+    """In quotes, even if this shell needs none: others would read the brackets as a pattern."""
     return shlex.quote(what) if shlex.quote(what) != what else f"'{what}'"

@@ -18,7 +18,7 @@ def unit_path() -> str:
 
 
 def unit_text(command: Sequence[str]) -> str:
-    """The unit. What says where state and settings are is taken along: systemd does not know this shell's variables."""
+    """The unit, with the variables for state and settings folders: systemd does not know this shell's variables."""
     kept = [f"{name}={os.path.abspath(os.environ[name])}" for name in _KEPT_VARIABLES if os.environ.get(name)]
     lines = [
         "[Unit]",
@@ -67,12 +67,12 @@ def write_unit(text: str) -> str:
 
 
 def has_systemd() -> bool:
-    """Whether this user's systemd answers."""
+    """Whether the user's systemd answers."""
     return systemctl("show-environment") is None
 
 
 def systemctl(*words: str) -> str | None:
-    """Tell the user's systemd something; None if it obeyed, else what it said."""
+    """Call the user's systemd; None if it succeeded, else its message."""
     import subprocess
 
     try:
@@ -85,7 +85,7 @@ def systemctl(*words: str) -> str | None:
 
 
 def tell_ready() -> None:
-    """Tell systemd that the daemon is up, if systemd has started it."""
+    """Tell systemd that the daemon is up, if systemd started it."""
     import socket
 
     address = os.environ.get("NOTIFY_SOCKET")
@@ -95,11 +95,11 @@ def tell_ready() -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notes:
             notes.sendto(b"READY=1", f"\0{address[1:]}" if address.startswith("@") else address)
     except OSError:
-        pass  # nobody listens there any more, so nobody waits
+        pass  # nobody is listening any more, so nobody waits
 
 
 def remove_unit() -> bool:
-    """Whether there was one."""
+    """Remove the unit; whether there was one."""
     try:
         os.unlink(unit_path())
         return True
@@ -110,7 +110,7 @@ def remove_unit() -> bool:
 
 
 def lingers() -> bool:
-    """Whether the user's services go on when nobody is logged in."""
+    """Whether the user's services keep running after logout."""
     import pwd
 
     try:

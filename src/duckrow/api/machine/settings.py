@@ -1,4 +1,4 @@
-"""Where settings come from: the user's file, pyproject.toml, variables. An error names its place."""
+"""Where settings come from: the user's file, pyproject.toml, variables. An error says where it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLURM = "engines.slurm"
 
 
 class Settings:
-    """The settings as they are here and now; nothing is read before it is asked for."""
+    """The current settings; read on first use."""
 
     @cached_property
     def layers(self) -> list[Layer]:
@@ -37,12 +37,12 @@ class Settings:
         return self._values[name].value
 
     def projects(self) -> list[str]:
-        """Those that have settings of their own."""
+        """The projects that have their own settings."""
         found = {section for layer in self.layers for section in layer.sections if section.startswith(f"{PROJECTS}.")}
         return sorted(section.removeprefix(f"{PROJECTS}.") for section in found)
 
     def slurm_profiles(self) -> dict[str, dict[str, Any]]:
-        """Cluster -> what is asked of it; `slurm` is what is asked of all."""
+        """Cluster -> its request; `slurm` is the request to all."""
         found: dict[str, dict[str, Any]] = {}
         for layer in self.layers:
             for section, values in layer.sections.items():
@@ -63,7 +63,7 @@ def _file_layers() -> Iterator[Layer]:
         yield Layer(path, False, _checked(parse_toml(text, path), path))
     shared = project_file()
     text = bytes_of(shared) if shared else b""
-    if shared and (b"tool.duckrow" in text or b"[tool]" in text):  # else to parse it would be in vain
+    if shared and (b"tool.duckrow" in text or b"[tool]" in text):  # otherwise parsing it would find nothing
         tool = parse_toml(text, shared).get("tool")
         table = tool.get("duckrow") if isinstance(tool, dict) else None
         if table is not None:
@@ -83,7 +83,7 @@ def parse_toml(text: bytes, path: str) -> dict[str, Any]:
 
 
 def _checked(table: Any, path: str, above: str = "") -> dict[str, dict[str, Any]]:
-    """Section -> key -> value, all of them known and of the right kind."""
+    """Section -> key -> value, all known and of the right type."""
     if not isinstance(table, dict):
         raise UsageError(f"In {path}, [{above.rstrip('.')}] is not a table of sections.")
     found: dict[str, dict[str, Any]] = {}
@@ -155,16 +155,16 @@ def _check_value(section: str, key: str, value: Any, where: str) -> None:
     try:
         settings_of(section)[key].read(value)
         if key == "signal":
-            parse_notice(value)  # which signals there are is the machine's to say, not core's
+            parse_notice(value)  # the machine knows which signals exist, core does not
     except UsageError as error:
-        # The reasons of the table continue the sentence; those of the rules of core are sentences themselves.
+        # Reasons from the table continue the sentence; those from core's rules are sentences themselves.
         reason = str(error)
         told = f": {reason}" if reason[:1] == "'" else f": {_as_written(value)} {reason}."
         raise UsageError(f"{where}{told}") from None
 
 
 def _as_written(value: Any) -> str:
-    """A value as TOML has it: true, 2026-11-16, [0, 1]."""
+    """A value as in TOML: true, 2026-11-16, [0, 1]."""
     return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, str) else str(value)
 
 
@@ -172,7 +172,7 @@ def _as_written(value: Any) -> str:
 
 
 def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
-    """DUCKROW__JOB__RETRIES, DUCKROW__PROJECTS__thesis__TIMEOUT; a layer each, so that each is named as a source."""
+    """DUCKROW__JOB__RETRIES, DUCKROW__PROJECTS__thesis__TIMEOUT; one layer each, so that each is named as a source."""
     for variable in sorted(environment):
         if not variable.startswith(PREFIX):
             continue
@@ -193,7 +193,7 @@ def _variable_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
         yield Layer(variable, True, {section: {key: environment[variable]}})
 
 
-# -- what is meant --------------------------------------------------------------------------------------------------
+# -- suggestions ----------------------------------------------------------------------------------------------------
 
 
 def _no_section(word: str, above: str = "") -> str:

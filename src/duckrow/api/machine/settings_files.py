@@ -1,4 +1,4 @@
-"""The files that may have settings, and whether they are worth reading; quick to load, since every verb asks."""
+"""The files that may have settings, and whether to read them; quick to load, because every verb asks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def user_file() -> str:
 
 
 def project_file() -> str | None:
-    """The nearest pyproject.toml, of this folder or one above; not one that a stranger has left in a common folder."""
+    """The nearest pyproject.toml, in this folder or above; not one that another user left in a shared folder."""
     try:
         folder = os.getcwd()
     except OSError:

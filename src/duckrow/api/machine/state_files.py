@@ -1,4 +1,4 @@
-"""Checks the files of the state folder: is one missing or replaced that a live host uses?"""
+"""Checks the state folder: is a file that a live host uses missing or replaced?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from duckrow.store.sqlite.database_files import size_of
 
 
 def file_faults(folder: Folder) -> Iterator[Finding]:
-    """Nothing, if all is well. Nothing is opened that SQLite would make or change."""
+    """Nothing, if all is well. It opens nothing that SQLite would create or change."""
     if not os.path.isdir(folder.root):
         return
     yield from _hosts_without_database(folder)
@@ -50,7 +50,7 @@ def _missing_under_host(folder: Folder, host_id: int, pid: int) -> Iterator[Find
 
 
 def _missing_of_hosts(folder: Folder, hosts: set[int]) -> Iterator[Finding]:
-    """The lock and the bell of each that lives."""
+    """The lock and the bell of each live host."""
     for host_id in sorted(hosts):
         if not is_alive(folder, host_id):
             continue

@@ -10,10 +10,10 @@ from duckrow.api.machine.finding import OK, PROBLEM, WARN, Finding
 
 _GIB = 1 << 30
 _LITTLE_BYTES, _NO_BYTES = _GIB, 50 << 20
-_LITTLE_SHARE = 0.02  # of a large disk, which is also filled in larger steps
+_LITTLE_SHARE = 0.02  # of a large disk, because large disks also fill up in larger steps
 _MOST_WANTED_BYTES = 20 * _GIB
 _LITTLE_FILES, _NO_FILES = 20_000, 500  # each job takes a folder and a log
-_LOOK_S = 2.0  # at the folders of jobs, of which there may be millions
+_LOOK_S = 2.0  # time to look at the folders of jobs; there may be millions
 _ADVICE = "Make room: logs and the queue are written there. `duckrow clean --older-than 30d` forgets old jobs."
 
 
@@ -30,7 +30,7 @@ def space_findings(root: str) -> Iterator[Finding]:
 
 
 def _own_size(root: str, free: int) -> Finding:
-    """Warns when the state alone has taken more than is left."""
+    """Warns if the state alone uses more than is left."""
     database = sum(_size(f"{root}/duckrow.db{end}") for end in ("", "-wal"))
     runs, is_all = _size_below(f"{root}/runs")
     at_least = "" if is_all else "at least "
@@ -42,7 +42,7 @@ def _own_size(root: str, free: int) -> Finding:
 
 
 def _size_below(folder: str) -> tuple[int, bool]:
-    """In bytes, and whether there was time for all of it."""
+    """(size in bytes, whether there was time to look at everything)."""
     deadline = time.monotonic() + _LOOK_S
     total = 0
     for where, _, names in os.walk(folder):
@@ -53,7 +53,7 @@ def _size_below(folder: str) -> tuple[int, bool]:
 
 
 def _size(path: str) -> int:
-    """What it takes on the disk: a log may have holes, and the data of calls several names."""
+    """Its size on disk: a log may have holes, and the data of calls may have several hard links."""
     try:
         found = os.lstat(path)
         return found.st_blocks * 512 // found.st_nlink

@@ -12,7 +12,7 @@ _DRIVER = "/proc/driver/nvidia/version"
 
 
 def versions() -> dict[str, str]:
-    """Name -> version, or what there is instead."""
+    """Name -> version, or a note such as "not installed"."""
     import platform
 
     from duckrow.store.sqlite.version import SQLITE_VERSION
@@ -38,7 +38,7 @@ def _package(name: str) -> str:
 
 
 def nvidia_driver(path: str = _DRIVER) -> str | None:
-    """The version of the kernel's driver, where there is one."""
+    """The version of the kernel driver, if there is one."""
     try:
         with open(path) as file:
             first = file.readline()

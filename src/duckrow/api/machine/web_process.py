@@ -1,6 +1,6 @@
 """The web servers of a state folder, seen from outside: listing them, starting one beside the daemon, stopping it.
 
-Each has a file that says where it listens, and the lock on that file for as long as it lives.
+Each has a file that says where it listens, and holds a lock on that file while it is alive.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class WebServer:
     base_path: str
     read_only: bool
     beside_daemon: bool  # started by `duckrow up --web`, and so ended by `duckrow down`
-    id: str = ""  # told to nobody: links are made for it
-    name: str = ""  # by which they call it
-    process: str = ""  # names its process for good
+    id: str = ""  # secret: links are bound to it
+    name: str = ""  # its host name in links
+    process: str = ""  # identifies its process, even after PID reuse
 
 
 def announce(home: str, server: WebServer) -> int:
-    """Say that this process serves; the lock is let go of when it ends, however it ends."""
+    """Announce that this process serves; the lock is released when it ends, however it ends."""
     private_folder(f"{home}/web")
     path = f"{private_folder(_folder_of(home))}/{server.port}.json"
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -46,7 +46,7 @@ def announce(home: str, server: WebServer) -> int:
 
 
 def running_servers(home: str) -> list[WebServer]:
-    """Those that live, the newest last."""
+    """The live ones, newest last."""
     try:
         with os.scandir(_folder_of(home)) as found:
             paths = sorted(found, key=lambda file: file.stat().st_mtime)
@@ -62,14 +62,14 @@ def _living(path: str) -> WebServer | None:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError:
                 return WebServer(**json.load(file))
-        os.unlink(path)  # what its server left behind
+        os.unlink(path)  # left behind by a dead server
     except (OSError, ValueError, TypeError):
         pass  # being written at this moment, or gone
     return None
 
 
 def start_beside_daemon(home: str) -> str:
-    """Start a server that outlives this command; what it says of itself."""
+    """Start a server that outlives this command; returns what it prints."""
     if any(server.beside_daemon for server in running_servers(home)):
         return "duckrow: the page is already being served; `duckrow web --url` prints a new link.\n"
     import subprocess
@@ -92,7 +92,7 @@ def start_beside_daemon(home: str) -> str:
 
 
 def end_beside_daemon(home: str) -> bool:
-    """Whether there was one to end."""
+    """Stop it; whether there was one."""
     ended = [server for server in running_servers(home) if server.beside_daemon]
     for server in ended:
         signal_process(server.process, signal.SIGTERM)

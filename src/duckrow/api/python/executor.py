@@ -35,10 +35,10 @@ P = ParamSpec("P")
 _LOOK_S = 0.02  # how often the watcher asks whether anything has changed
 _ASK_CLUSTER_S = 3.0  # how often a cluster is asked, where jobs are on one
 _AT_LEAST_S = 1.0  # how often it looks in any case
-_SHARE = 5  # when a look takes long because there are many jobs, it rests this many times as long
+_SHARE = 5  # if a look takes long because of many jobs, it then rests this many times as long
 _ONE_QUERY = 5000  # ids
 
-# Options of Python's own executors, whose workers make many calls, and what to do here.
+# Options of Python's own executors, whose workers make many calls, and what to do here instead.
 _OF_POOLS = {
     "initializer": "Do it at the beginning of the function.",
     "initargs": "Give them to the function.",
@@ -54,7 +54,7 @@ class JobFuture(concurrent.futures.Future[T]):
     def __init__(self, job: Job[T]) -> None:
         super().__init__()
         self.job = job
-        # A caller may cancel at the very moment at which the watcher says that it runs.
+        # A caller may cancel at the moment when the watcher reports the job as running.
         self._turn = threading.RLock()
 
     def cancel(self) -> bool:
@@ -63,7 +63,7 @@ class JobFuture(concurrent.futures.Future[T]):
         return self.cancelled()
 
     def withdraw(self) -> bool:
-        """Cancel the future alone: whoever gets True has to see to the job."""
+        """Cancel only the future. If this returns True, the caller must kill the job."""
         with self._turn:
             if self.cancelled() or not super().cancel():
                 return False
@@ -71,12 +71,12 @@ class JobFuture(concurrent.futures.Future[T]):
             return True
 
     def follow(self, view: JobView) -> None:
-        """What has become of the job."""
+        """Update the future from the job."""
         if not self._runs() or view.state != State.DONE:
             return
         try:
             value = self.job.result_of(view)
-        except BaseException as error:  # the function's own, so it may be any
+        except BaseException as error:  # raised by the function, so it may be any
             self.set_exception(error)
         else:
             self.set_result(value)
@@ -86,13 +86,13 @@ class JobFuture(concurrent.futures.Future[T]):
             self.set_exception(error)
 
     def _runs(self) -> bool:
-        """From now on it cannot be cancelled; False if it was, or is done."""
+        """Mark it as running: it cannot be cancelled any more. False if it was cancelled or is done."""
         with self._turn:
             return not self.done() and (self.running() or self.set_running_or_notify_cancel())
 
 
 def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
-    """Those that run or are done are left alone: the job is asked, as its future may not have heard of its start."""
+    """Leaves running and done jobs alone. It asks the jobs, as a future may not know yet that its job has started."""
     pending = {future.job.id: future for future in futures if not future.done()}
     if not pending:
         return
@@ -101,7 +101,7 @@ def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
         withdrawn = [job_id for job_id in waiting if pending[job_id].withdraw()]
         if withdrawn:
             kill(client, withdrawn, answered=False)
-        left = sorted({*waiting} - {*withdrawn})  # such as one that waits for its next try
+        left = sorted({*waiting} - {*withdrawn})  # such as one that waits for its next attempt
         if left:
             set_held(client, left, False)
 
@@ -129,7 +129,7 @@ class Executor(concurrent.futures.Executor):
         self._max_workers = max_workers
         self._lock = threading.Lock()
         self._pending: dict[int, JobFuture[Any]] = {}
-        self._held: dict[int, None] = {}  # those of them that wait for room among max_workers, in their order
+        self._held: dict[int, None] = {}  # those of them that max_workers holds back, in order
         self._watcher: threading.Thread | None = None
         self._is_shut = False
 
@@ -181,7 +181,7 @@ class Executor(concurrent.futures.Executor):
         return Call(fn, args, kwargs or {}, self._request.name or name_of(fn))
 
     def _room(self) -> int | None:
-        """How many more may run, if that is limited."""
+        """How many more jobs may run, if that is limited."""
         running = len(self._pending) - len(self._held)
         return None if self._max_workers is None else max(self._max_workers - running, 0)
 
@@ -209,7 +209,7 @@ class Executor(concurrent.futures.Executor):
                         _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
                 finally:
                     lending.end()
-        except Exception as error:  # whatever it is: nobody may wait for ever
+        except Exception as error:  # any error: nobody may wait for ever
             self._give_up(error)
 
     def _has_more(self) -> bool:
@@ -219,7 +219,7 @@ class Executor(concurrent.futures.Executor):
             return bool(self._pending)
 
     def _look(self, client: Client) -> float:
-        """How long it took to ask; what callers do with the results takes as long as it takes."""
+        """Update all futures; returns how long the queries took, without the callers' callbacks."""
         began = time.monotonic()
         client.tender.see_to()
         with self._lock:
@@ -237,7 +237,7 @@ class Executor(concurrent.futures.Executor):
             self._release(client)  # first: a callback may be slow
         finally:
             for view in views:
-                pending.pop(view.id).follow(view)  # nobody keeps a result but its caller
+                pending.pop(view.id).follow(view)  # only the caller keeps a result
             for job_id in gone:
                 pending[job_id].fail(JobFailed(f"Job {job_id} was removed before it had a result."))
         return asked_s
@@ -271,7 +271,7 @@ class Executor(concurrent.futures.Executor):
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
-    """What an executor does not have, though others of this interface do, or jobs."""
+    """Refuse options that an executor does not have, though jobs or other executors do."""
     for key in ("hold", "outfile"):
         if options.get(key):
             raise UsageError(f"{key}= is for one job, so an executor does not have it.")
@@ -281,7 +281,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 
 def _begun(client: Client, ids: Iterable[int]) -> list[JobView]:
-    """Those of these jobs that do not wait any more: few, however many wait."""
+    """The jobs that are no longer queued: few, even if many are queued."""
     return [job_view(row, time.time()) for row in client.jobs.by_ids(ids, begun=True)]
 
 
@@ -299,6 +299,6 @@ def _in_order(futures: list[JobFuture[Any]], until: float | None) -> Iterator[An
     try:
         while futures:
             futures[-1].result(None if until is None else until - time.monotonic())
-            yield futures.pop().result()  # nobody keeps a result once it was given away
-    finally:  # one has failed, or the caller wants no more of them
+            yield futures.pop().result()  # a result is not kept once it was returned
+    finally:  # one failed, or the caller wants no more
         cancel_all(futures)

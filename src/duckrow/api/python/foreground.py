@@ -16,7 +16,7 @@ from duckrow.api.calls.interpreter import module_command
 
 Event = Mapping[str, Any]
 
-# What each of them does to a program that has said nothing about it; where it has, it is asked, and not we.
+# The default handler of each signal. If the program set another one, that is called instead of ours.
 _DEADLY: dict[signal.Signals, Any] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
@@ -46,7 +46,7 @@ def run_jobs(
                 _lock(file)
                 file.writelines(json.dumps(job) + "\n" for job in jobs)
                 file.flush()
-                # In a session of its own, so that what a terminal sends to all of us does not come to it twice.
+                # In its own session, so that a signal from the terminal does not reach it twice.
                 process = subprocess.Popen(
                     [*command, list_file],
                     stdin=subprocess.DEVNULL,
@@ -72,16 +72,16 @@ def _follow(events: Iterable[str], on_event: Callable[[Event], None], process: s
         for line in events:
             on_event(json.loads(line))
     except BaseException:
-        process.send_signal(signal.SIGINT)  # nobody will look at what comes of more jobs
+        process.send_signal(signal.SIGINT)  # nobody will look at the results of more jobs
         process.wait()
         raise
 
 
 class _PassOn:
-    """Gives a process the signals that we get, also those that come before it is there."""
+    """Forwards our signals to a process, including those that came before it was started."""
 
     def __init__(self) -> None:
-        self.listens = threading.current_thread() is threading.main_thread()  # no other can
+        self.listens = threading.current_thread() is threading.main_thread()  # only it can handle signals
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
 

@@ -22,7 +22,7 @@ from duckrow.store.folder.state_folder import Folder, state_folder
 
 T = TypeVar("T")
 
-_LINES_TOLD = 10  # of the log of a job that failed
+_LINES_TOLD = 10  # of the log of a failed job
 _IN_WORDS = {
     Outcome.OUT_OF_MEMORY: "ran out of memory",
     Outcome.TIMED_OUT: "timed out, ended",
@@ -114,12 +114,12 @@ class Job(Generic[T]):
         try:
             view = self.view()
             how = view.outcome or view.state
-        except DuckrowError:  # whatever is wrong, a handle can be printed
+        except DuckrowError:  # a handle can always be printed
             how = "gone"
         return f"<duckrow.Job {self.id} {self.name}: {how}>"
 
     def result_of(self, end: JobView) -> T:
-        """The result, given the view of the job that is done."""
+        """The result, given the view of the done job."""
         who, folder = f"Job {self.id} ({self.name})", self._folder_of(end)
         is_function = is_call(end.command)
         if end.outcome == Outcome.SUCCEEDED:
@@ -162,7 +162,7 @@ def _told(end: JobView) -> str:
 
 @contextmanager
 def open_client(home: str | None = None) -> Iterator[Client]:
-    """A connection belongs to one thread and one process, and opens in less than a millisecond: one for each task."""
+    """A client for one task: a connection belongs to one thread and process, and opens in less than a millisecond."""
     client = client_of(home)
     try:
         yield client
@@ -171,7 +171,7 @@ def open_client(home: str | None = None) -> Iterator[Client]:
 
 
 def client_of(home: str | None = None) -> Client:
-    """A client for those who keep it, in one thread."""
+    """A client to keep, in one thread."""
     return Client(state_folder() if home is None else Folder(home))
 
 

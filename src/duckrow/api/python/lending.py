@@ -1,6 +1,6 @@
 """A job that waits for other jobs lends them its CPU slot; otherwise waiting jobs could block all slots.
 
-A GPU is not lent, since the job may have memory on it. There a sentence says what to change.
+A GPU is not lent, because the job may have memory on it. A warning then says what to change.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from duckrow.api.queue.views import JobView
     from duckrow.api.session import Session
 
-_LOOK_S = 0.5  # a queue that moves by itself needs no help
-_TELL_S = 2.0  # nor need anybody be told of it
+_LOOK_S = 0.5  # a queue that moves on its own needs no help
+_TELL_S = 2.0  # nor a warning
 
 
 class Lending:
-    """Of the job in which this process runs, if it is in one, while it waits."""
+    """Lends the slot of the job that this process belongs to, if any, while it waits."""
 
     def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
         self._session = session
@@ -34,14 +34,14 @@ class Lending:
         self._is_lent = self._is_told = False
 
     def look(self, ids: Sequence[int]) -> None:
-        """At the jobs that it waits for."""
+        """Check the jobs that it waits for."""
         if self._own is None or time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
         if self._is_told or not self._all_wait(ids):
             return
         if all(Device(name).is_cpu_slot for name in self._own.devices):
-            self._is_lent = True  # said again each time: another thread may have taken it back meanwhile
+            self._is_lent = True  # repeated each time: another thread may have taken it back
             self._session.wish([self._own.id], Wish.LEND)
         elif time.monotonic() - self._began > _TELL_S:
             self._is_told = True
@@ -51,19 +51,19 @@ class Lending:
             )
 
     def _all_wait(self, ids: Sequence[int]) -> bool:
-        """Whether none of those that are not done has begun, and there are some."""
+        """Whether some jobs are not done, and all of these are queued."""
         states = {state for of_host in self._session.jobs.unfinished_by_host(ids).values() for state in of_host}
         return states == {State.QUEUED}
 
     def end(self) -> None:
-        """It waits no longer."""
+        """It has stopped waiting."""
         if self._is_lent and self._own is not None:
             self._is_lent = False
             self._session.wish([self._own.id], Wish.TAKE_BACK)
 
 
 def _own_job(session: Session) -> JobView | None:
-    """Of the daemon here; not of another duckrow, whose job has the same number."""
+    """The job that we are in, if it is of this daemon; another duckrow may have a job with the same number."""
     number = os.environ.get("DUCKROW_JOB_ID", "")
     if not number.isdigit():
         return None

@@ -84,7 +84,7 @@ def _joined(task: Any) -> str:
 def submit_calls(
     request: Request, calls: Sequence[Call], home: str | None = None, room: int | None = None
 ) -> list[Job[Any]]:
-    """All of them or none. Those for which there is no `room` are held."""
+    """Submit all or none. More jobs than `room` are held."""
     specs: list[JobSpec] = []
     with open_client(home) as client:
         try:
@@ -103,14 +103,14 @@ def submit_calls(
 
 
 def arguments_of(call: Call) -> dict[str, Any]:
-    """What it is called with, as far as that is plain values: others only by what they are."""
+    """Its arguments by name: plain values, and the types of others."""
     named = {**{f"argument {number}": value for number, value in enumerate(call.args, start=1)}, **call.kwargs}
     plain = (str, int, float, bool, type(None))
     return {name: value if isinstance(value, plain) else type(value).__name__ for name, value in named.items()}
 
 
 def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> Sequence[int]:
-    """To the daemon, or to a cluster."""
+    """Submit to the daemon or to a cluster."""
     if request.cluster is None:
         return submit_jobs(client, specs, request.environment, request.after)
     from duckrow.api.clusters.submit import submit_batch
@@ -119,7 +119,7 @@ def _submit(client: Client, specs: Sequence[JobSpec], request: Request) -> Seque
 
 
 def _place_of_calls(client: Client, request: Request, name: str) -> str:
-    """Where calls lie until they are made: where their processes see them."""
+    """The folder for calls, where the processes of the jobs can read them."""
     if request.cluster is None:
         return f"{client.folder.runs}/{request.project}/{name}"
     from duckrow.api.clusters.submit import root_of

@@ -77,7 +77,7 @@ def sweep(
     points = expand([read_grid(grid) for grid in grids], mode, n_samples, seed)
     request = read_options(options)
     pattern = task if isinstance(task, str) else _pattern_of(task)
-    for point in points:  # a mistake is told before anything is made
+    for point in points:  # report mistakes before anything is created
         if isinstance(task, str):
             render(task, point)
         else:
@@ -108,7 +108,7 @@ def _todo(sweeps: Sweeps, opened: SweepRow, points: Sequence[Point], request: Re
 
 
 def _submit(sweeps: Sweeps, opened: SweepRow, specs: Sequence[JobSpec], todo: Todo, request: Request) -> None:
-    """To the daemon, or to a cluster."""
+    """Submit to the daemon or to a cluster."""
     if request.cluster is None:
         sweeps.submit(specs, todo, request.environment, request.after)
     elif todo.count:
@@ -118,7 +118,7 @@ def _submit(sweeps: Sweeps, opened: SweepRow, specs: Sequence[JobSpec], todo: To
 
 
 def _pattern_of(task: Any) -> str:
-    """What tells the sweeps of two functions apart."""
+    """Identifies the function among sweeps."""
     if not callable(task):
         raise UsageError(f"{task!r} cannot be swept. Write a command with {{name}} in it, or give a function.")
     return pattern_of(task)
@@ -133,7 +133,7 @@ def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request:
 
 
 def _renew_calls(sweeps: Sweeps, opened: SweepRow, todo: Todo, task: Callable[..., Any], code: Code | None) -> None:
-    """What runs again calls the function as it is now, not as it was when the run had ended."""
+    """Runs that run again call the function as it is now, not as it was then."""
     for row in sweeps.store.points(opened.id):
         if row.job_id in (*todo.again, *todo.stranded):
             store_call(Call(task, (), todo.points[row.job_id], name_of(task), code), row.folder)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from duckrow.api.session import Session
 
 _LOOK_S = 1.0
-_SHARE = 0.02  # of the time, at most, is spent on looking
+_SHARE = 0.02  # at most this share of the time goes into looking
 
 
 class Attendance:
-    """Asks again and again whether somebody sees to jobs. Each answer is told once, until it changes."""
+    """Polls whether any host looks after jobs. Reports each answer once, until it changes."""
 
     def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
         self._session = session
@@ -31,7 +31,7 @@ class Attendance:
         self._again_at = -math.inf
 
     def look(self, ids: Sequence[int]) -> None:
-        """At jobs; those that are done need nobody. The more there are, the more seldom: it costs a few percent."""
+        """Check these jobs; done ones need no host. With many jobs it looks less often, to cost only a few percent."""
         began = time.monotonic()
         if began < self._again_at:
             return
@@ -47,12 +47,12 @@ class Attendance:
 
 
 def warn(sentence: str) -> None:
-    """How a Python program is told; each sentence once."""
+    """Warn a Python program; each sentence once."""
     warnings.warn(f"duckrow: {sentence}", stacklevel=2)
 
 
 def unattended(session: Session, ids: Sequence[int]) -> list[str]:
-    """What keeps these jobs from going on, in sentences: their hosts are dead, or no cluster job comes for them."""
+    """Why nobody looks after these jobs, in sentences: their hosts are dead, or no cluster job comes for them."""
     by_host = session.jobs.unfinished_by_host(ids)
     on_clusters = BatchStore(session.database).among(by_host)
     dead = {
@@ -62,7 +62,7 @@ def unattended(session: Session, ids: Sequence[int]) -> list[str]:
     }
     waiting = {session.hosts.get(host_id): states.get(State.QUEUED, 0) for host_id, states in dead.items()}
     begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
-    # What runs is taken over by whichever host there is.
+    # Any living host takes over running jobs.
     unseen = bool(begun) and not session.living_hosts()
     here = _in_words({host: count for host, count in waiting.items() if count}, unseen)
     return here + standing_still(session, on_clusters)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from duckrow.api.python.handles import client_of
 from duckrow.store.sqlite.changes import live_fingerprint, readings_fingerprint
 
-_UNSURE_S = 2.0  # for no longer a change of jobs may hide behind readings
+_UNSURE_S = 2.0  # a change of jobs may hide behind readings for no longer than this
 
 
 class Change(NamedTuple):
@@ -17,8 +17,8 @@ class Change(NamedTuple):
 
 
 class ChangeWatch:
-    """SQLite tells that somebody has written, not what. Readings of GPUs come twice a second while somebody looks at
-    them: where these are all that has changed for certain, whoever shows jobs need not ask for them as often.
+    """SQLite says that somebody has written, not what. GPU readings come twice a second while somebody looks at them.
+    If certainly nothing else has changed, views of jobs need not refresh as often.
     """
 
     def __init__(self, home: str) -> None:
@@ -27,14 +27,14 @@ class ChangeWatch:
         self._database.changed_by_others()
         self._readings = readings_fingerprint(self._database)
         self._live = live_fingerprint(self._database)
-        self._told_at = 0.0  # that jobs have changed, or may have
-        self._unsure = False  # readings have changed since, and jobs may have beside them
+        self._told_at = 0.0  # when we last said that jobs may have changed
+        self._unsure = False  # readings have changed since then, and perhaps jobs too
 
     def close(self) -> None:
         self._client.close()
 
     def look(self) -> Change | None:
-        """What has changed since the last look, or may have."""
+        """What has, or may have, changed since the last look."""
         if not self._database.changed_by_others():
             return Change(jobs=True, devices=False) if self._unsure and self._tell_jobs() else None
         readings, live = readings_fingerprint(self._database), live_fingerprint(self._database)

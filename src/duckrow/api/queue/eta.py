@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
 
-_LOOKED_AT = 5_000  # attempts that succeeded, of all jobs together
-_OF_A_KIND = 20  # of these, the newest of the same project and name
-_AHEAD = 10_000  # jobs of a queue that are looked at; of those behind them nothing is said
+_LOOKED_AT = 5_000  # successful attempts, over all jobs
+_OF_A_KIND = 20  # the newest of these with the same project and name
+_AHEAD = 10_000  # jobs of a queue that are looked at; those behind them get no ETA
 
 
 class ExpectedStart(NamedTuple):
     id: int
-    expected_s: float  # infinite: nobody knows
+    expected_s: float  # infinite: unknown
     seats: int  # how many it takes
 
 
@@ -34,18 +34,18 @@ _Kind = tuple[str, ...]
 
 
 def _kinds(project: str, name: str, sweep: str | None) -> list[_Kind]:
-    """What a job is like, the nearest first."""
+    """The kinds that a job belongs to, the most specific first."""
     return [(project, name), *([] if sweep is None else [("sweep", project, sweep)])]
 
 
 class History:
-    """What is expected of a job: the median of the latest attempts that succeeded under its project and name.
+    """The expected duration of a job: the median of the latest successful attempts with its project and name.
 
-    The runs of a sweep each have a name of their own: of one that has not run yet, the others of the sweep tell.
+    Each run of a sweep has its own name. For one that has not run yet, the other runs of the sweep count.
     """
 
     def __init__(self, durations: Iterable[tuple[str, str, str | None, float]]) -> None:
-        """(project, name, sweep, seconds), newest first: as TimeTaken."""
+        """(project, name, sweep, seconds), newest first, as in TimeTaken."""
         self._taken: dict[_Kind, list[float]] = {}
         for project, name, sweep, duration_s in durations:
             for kind in _kinds(project, name, sweep):
@@ -68,7 +68,7 @@ class History:
 
 
 def median(values: Sequence[float]) -> float | None:
-    """The standard library's takes longer to load than a listing to print."""
+    """Our own, because loading the standard library's takes longer than printing a listing."""
     if not values:
         return None
     ordered = sorted(values)
@@ -82,7 +82,7 @@ def history_of(client: Client) -> History:
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
-    """Set `eta_s` of those that run or wait, where it can be known. `owners`: the host of each that is still there."""
+    """Set `eta_s` of running and queued jobs, where it is known. `owners`: the host of each job that still exists."""
     active = [view for view in views if view.state != "done"]
     history = history_of(client) if active else None
     if not history:
@@ -101,7 +101,7 @@ def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int
 
 
 def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
-    """Beside GPUs there are CPU slots for jobs that need no GPU, and for them alone: these are a queue of their own."""
+    """CPU slots beside GPUs are only for jobs that need no GPU, so they have a queue of their own."""
     if not is_alive(client.folder, host_id):
         return {}
     unused = out_of_use(client.database, host_id)
@@ -112,7 +112,7 @@ def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequen
         ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
         all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
         queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
-        # GPUs are common to all hosts; CPU slots are each host's own, though they have the same names.
+        # All hosts share the GPUs. Each host has its own CPU slots, though they have the same names.
         live = [row for row in client.jobs.live() if row.job_host_id == host_id or only_gpus(row.holds)]
         of_side = [seat for seat in seats if seat.side == side]
         ends.update(_ends_on_seats(history, of_side, live, client.jobs.suspended(), queue, ids))
@@ -127,7 +127,7 @@ def _ends_on_seats(
     queue: Iterable[JobInQueue],
     wanted: set[int],
 ) -> dict[int, float]:
-    """When one that is suspended will end, nobody knows."""
+    """Nobody knows when a suspended job will end."""
     if not seats:
         return {}
     now = time.time()
@@ -152,8 +152,8 @@ def expected_ends(
 ) -> dict[int, float]:
     """In how many seconds each wanted job will have ended, if jobs start in order as seats become free.
 
-    `busy`: how long what runs still goes on, once for each seat; others too may use our GPUs, so it may be more than
-    there are seats. What nobody knows is left out.
+    `busy`: how long running jobs will go on, once for each seat. Other hosts may use our GPUs too, so there may be more
+    of these than seats. Jobs without a known end are left out.
     """
     free_in = [*sorted(busy)[-seats:], *[0.0] * (seats - len(busy))]
     heapq.heapify(free_in)

@@ -68,7 +68,7 @@ def _row(client: Client, job_id: int) -> ListedJob:
 
 
 def outfile_of(client: Client, job_id: int) -> str | None:
-    """Where its output is to go, if somebody has said so."""
+    """The output file of a job, if the user chose one."""
     return _row(client, job_id).outfile
 
 
@@ -85,7 +85,7 @@ def _event_in_words(event: Mapping[str, Any]) -> str:
 
 
 def _code(folder: str) -> dict[str, Any] | None:
-    """Which code it was started with, where that was noted."""
+    """Which code it was started with, if that was recorded."""
     try:
         with open_plain(f"{folder}/code.json") as file:
             noted = json.loads(file.read(_LARGEST_CODE_FILE))
@@ -97,7 +97,7 @@ def _code(folder: str) -> dict[str, Any] | None:
 
 
 def curve_of(client: Client, job_id: int, number: int | None) -> dict[str, Any]:
-    """What an attempt has used over its time: of the latest if none is named."""
+    """What an attempt used over time; by default the latest attempt."""
     check_job(client, job_id)
     view = client.job(job_id)
     number = number or view.attempts
@@ -113,7 +113,7 @@ def curve_of(client: Client, job_id: int, number: int | None) -> dict[str, Any]:
 
 
 def _reserved_mb(client: Client, holds: Reservations) -> int | None:
-    """Of its GPUs together, where their size is known."""
+    """The memory reserved on all its GPUs together, if their size is known."""
     sizes: dict[str, int] = {}
     for host in client.hosts.open_hosts():
         sizes.update(client.hosts.machine(host.id).total_mb)

@@ -18,7 +18,7 @@ PER_PAGE = 50
 MOST_PER_PAGE = 500
 STATUSES = (*STATES, *OUTCOMES)
 
-# What pages can be sorted by, and the column that this is. `since` is when a job came into its state.
+# What pages can be sorted by, and its column. `since` is when a job entered its state.
 SORTS: dict[str, str] = {
     "id": "id",
     "name": "name",
@@ -34,7 +34,7 @@ SORTS: dict[str, str] = {
 def jobs_of_page(
     client: Client, filter: Filter, sort: str | None = None, page: int = 1, per_page: int = PER_PAGE
 ) -> list[JobView]:
-    """Without `sort`: what runs, what waits in the order of the queue, what is done with the newest first."""
+    """Without `sort`: running jobs, then queued ones in queue order, then done ones, newest first."""
     if sort is None:
         views = listing(client, filter, per_page, page)
         live = [view for view in views if view.state not in (State.QUEUED, State.DONE)]
@@ -51,7 +51,7 @@ def jobs_of_page(
 
 
 def count_of(counts: dict[str, int], statuses: Any) -> int:
-    """How many of those that were counted have one of these states or outcomes; none: all."""
+    """How many have one of these states or outcomes; without any, all."""
     wanted = set(statuses)
     if not wanted:
         return sum(counts.values())

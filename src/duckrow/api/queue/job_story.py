@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def story_of(client: Client, job_id: int) -> dict[str, Any]:
-    """All that is known of a job: itself, its attempts, its events."""
+    """Everything known about a job: itself, its attempts, its events."""
     story, now = JobStoryStore(client.database), time.time()
     attempts = [
         {**made._asdict(), "gpu_seconds": gpu_seconds(made.devices, made.started_at, made.ended_at or now)}

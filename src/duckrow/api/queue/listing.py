@@ -22,7 +22,7 @@ SHOWN = 30
 STATES = tuple(state.value for state in State)
 OUTCOMES = tuple(outcome.value for outcome in Outcome)
 
-# What can be shown of a job, and sorted by; an ETA is reckoned, not stored.
+# What a list can show of a job, and sort by. An ETA is computed, not stored.
 ETA = "eta"
 COLUMNS = (
     "id",
@@ -49,13 +49,13 @@ COLUMNS = (
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
-    """A hint at what was meant, or nothing."""
+    """A "Did you mean" hint, or nothing."""
     near = nearest_word(word, words)
     return f" Did you mean '{near}'?" if near else ""
 
 
 def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> tuple[str, ...]:
-    """The words of `a,b` and `c`, each of them one that is known."""
+    """The words of `a,b` and `c`; each must be a known one."""
     words = tuple(word.strip().lower() for text in texts for word in text.split(",") if word.strip())
     for word in words:
         if word not in known:
@@ -66,9 +66,9 @@ def parse_words(what: str, texts: Iterable[str], known: Sequence[str]) -> tuple[
 def listing(
     client: Client, filter: Filter, limit: int = SHOWN, page: int = 1, sort: str | None = None
 ) -> list[JobView]:
-    """A page of the jobs that match; `limit` -1: all. `sort`: a column, with a minus in front downwards.
+    """A page of the matching jobs; `limit` -1: all. `sort`: a column; with a minus in front, descending.
 
-    Without `sort`: done, running, waiting, so that what is most worth seeing stands at the end.
+    Without `sort`: done, running, queued, so that the most important ones are at the end.
     """
     offset = (page - 1) * max(limit, 0)
     store = ListingStore(client.database)
@@ -84,15 +84,15 @@ def listing(
 
 
 def annotated(client: Client, ids: Sequence[int]) -> list[JobView]:
-    """These jobs, in this order, with all that `annotate` adds."""
+    """These jobs, in this order, with what `annotate` adds."""
     by_id = {view.id: view for view in client.views(ids)}
-    views = [by_id[job_id] for job_id in dict.fromkeys(ids) if job_id in by_id]  # one may move while we look
+    views = [by_id[job_id] for job_id in dict.fromkeys(ids) if job_id in by_id]  # one may move meanwhile
     annotate(client, views)
     return views
 
 
 def annotate(client: Client, views: Sequence[JobView]) -> None:
-    """Add what takes a look at other jobs and at hosts: when they will be done, and whether anybody will run them."""
+    """Add what depends on other jobs and on hosts: when they will be done, and whether any host will run them."""
     active = [view.id for view in views if view.state != State.DONE]
     if not active:
         return
@@ -107,7 +107,7 @@ def annotate(client: Client, views: Sequence[JobView]) -> None:
 
 
 def tally(client: Client, filter: Filter) -> dict[str, int]:
-    """How many match, by state, or by outcome once done."""
+    """How many jobs match, by state, or by outcome if done."""
     counts = ListingStore(client.database).tally(filter)
     return {status: counts[status] for status in [*STATES, *OUTCOMES] if status in counts}
 
@@ -120,18 +120,18 @@ def tally_in_words(client: Client, filter: Filter, counts: Mapping[str, int]) ->
 
 
 def _suspended(client: Client, filter: Filter) -> int:
-    """How many of those that match are suspended."""
+    """How many matching jobs are suspended."""
     ids = client.jobs.suspended()
     return ListingStore(client.database).count_running(filter, ids) if ids else 0
 
 
 def matching_ids(client: Client, filter: Filter, limit: int) -> list[int]:
-    """The first of those that match, by id."""
+    """The first matching jobs, by id."""
     return ListingStore(client.database).ids(filter, limit=limit)
 
 
 class EndedRun(NamedTuple):
-    """A `duckrow run` that has ended with jobs still waiting for it."""
+    """A `duckrow run` that ended and left queued jobs behind."""
 
     host_id: int
     name: str
@@ -145,12 +145,12 @@ def ended_runs(client: Client) -> list[EndedRun]:
 
 
 def waits_for_daemon(client: Client) -> bool:
-    """Whether a job waits that only the daemon would start."""
+    """Whether a job is queued that only the daemon would start."""
     return AnswerStore(client.database).waits_for_daemon()
 
 
 def dependencies(client: Client) -> list[tuple[int, int]]:
-    """(job, job that it waits or has waited for)."""
+    """(job, job that it waits for, or waited for)."""
     return DependencyStore(client.database).all()
 
 

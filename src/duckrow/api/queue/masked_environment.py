@@ -15,7 +15,7 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _NO_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "XDG_SESSION_CLASS"})
-# What looks like one whatever its name: a URL with a password in it, and the beginnings of well-known tokens.
+# Values that look like a secret under any name: a URL with a password, and the prefixes of well-known tokens.
 _SECRET_VALUE = re.compile(
     r"\w+://[^/\s:@]*:[^/\s@]+@|-----BEGIN|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abp]-|AKIA|eyJ)[\w-]{10,}"
 )

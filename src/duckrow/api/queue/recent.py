@@ -7,7 +7,7 @@ from duckrow.store.sqlite.read_only import Look, Trouble
 
 
 def recent_jobs(most: int = 50) -> list[tuple[int, str, str]]:
-    """(id, name, state or outcome), newest first; empty where there is no database that can be read."""
+    """(id, name, state or outcome), newest first; empty if there is no readable database."""
     try:
         look = Look(existing_folder(), wait_s=0.2)
     except Trouble:

@@ -32,7 +32,7 @@ class JobView:
     started_at: float | None
     ended_at: float | None
     duration_s: float | None
-    peak_memory_mb: int | None  # of the latest attempt, on the GPU where it took most
+    peak_memory_mb: int | None  # of the latest attempt, on the GPU where it used most
     log: str | None
     host: str  # daemon, or the name of the run
     detail: str
@@ -43,20 +43,20 @@ class JobView:
     not_before: float | None = None
     eta_s: float | None = None  # until it will be done, judged by similar jobs; None: unknown
     run_ended: bool = False  # it waits for a run that has ended
-    folder: str | None = None  # of the run, where one was chosen; the others are in the state folder
+    folder: str | None = None  # of the run, if one was chosen; the others are in the state folder
     sweep: str | None = None
-    utilization: float | None = None  # mean share of the time in which its GPUs were busy, in percent
-    gpu_seconds: float | None = None  # of the latest attempt: how many GPUs it has had, times how long
-    parameters: dict[str, Any] | None = None  # of its point of the sweep
-    outfile: str | None = None  # where its output goes, if somebody has said so
-    suspended: bool = False  # it was paused while it ran: its processes are there, and do nothing
+    utilization: float | None = None  # mean share of the time that its GPUs were busy, in percent
+    gpu_seconds: float | None = None  # of the latest attempt: number of GPUs times duration
+    parameters: dict[str, Any] | None = None  # its point of the sweep
+    outfile: str | None = None  # where its output goes, if the user said so
+    suspended: bool = False  # it was paused while it was running: its processes exist, but do nothing
     array_id: int | None = None  # the first job of its array
     array_index: int | None = None  # which one of the array it is: DUCKROW_ARRAY_INDEX
-    title: str = ""  # the command as people read it: of a Python function the call
+    title: str = ""  # the command for people to read; for a Python function, the call
 
     @property
     def words(self) -> str:
-        """How it is named to people."""
+        """Its name for people."""
         return job_words(self.id, self.array_index)
 
     @property
@@ -113,7 +113,7 @@ def job_view(row: ListedJob, now: float) -> JobView:
 
 
 def gpu_seconds(devices: Iterable[Device], started_at: float, ended_at: float) -> float:
-    """What an attempt has cost: a GPU counts whole, also where it was shared; a CPU slot counts for nothing."""
+    """What an attempt cost: a shared GPU counts in full; a CPU slot does not count."""
     gpus = sum(device.is_gpu for device in devices)
     return gpus * max(ended_at - started_at, 0.0)
 

@@ -28,7 +28,7 @@ from duckrow.store.jobs.control import ControlStore, JobAhead, WaitingFacts
 
 
 def why(client: Client, job_id: int) -> list[str]:
-    """Why a job is not running, in sentences; for one that does not wait, what it does."""
+    """Why a job is not running, in sentences; for one that is not queued, its state."""
     store = ControlStore(client.database)
     facts = store.waiting_facts(job_id)
     if facts.state != State.QUEUED:
@@ -45,7 +45,7 @@ def why(client: Client, job_id: int) -> list[str]:
         if waits_for:
             return [f"it waits for {in_words(row.condition, row.on_job_id)}" for row in waits_for]
         standing, asks = client.tender.standings().get(batch.id), ""
-        if standing is not None and standing.groups:  # runs of its batch ask for different things
+        if standing is not None and standing.groups:  # the runs of its batch have different requests
             group = client.batches.group_of(job_id)
             standing, asks = standing.of_group(group), standing.groups[group].asks
         return why_it_waits(batch.name, standing, facts.detail, asks)
@@ -108,7 +108,7 @@ def why(client: Client, job_id: int) -> list[str]:
 
 
 def _together(client: Client, facts: WaitingFacts, here: HostGpus) -> int | None:
-    """How many jobs may be on a GPU where it is to start, because more did not help; None: as many as have room."""
+    """How many jobs may share the GPU where it will start, because more did not help; None: as many as fit."""
     needs = needs_from(facts.needs)
     recipe = needs.recipe if needs.auto else ""
     paces = PeakStore(client.database).paces.known() if recipe else {}

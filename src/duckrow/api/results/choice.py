@@ -1,4 +1,4 @@
-"""Which rows and columns of a sweep's results somebody wants, in the words of `duckrow results`."""
+"""Which rows and columns of a sweep's results to show, in the words of `duckrow results`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from duckrow.core.errors import UsageError
 
 
 class Choice(NamedTuple):
-    where: tuple[str, ...] = ()  # lr=0.1, loss<0.3: all of them hold
+    where: tuple[str, ...] = ()  # lr=0.1, loss<0.3: all must hold
     sort: str | None = None
     best: str | None = None  # only the run with the lowest value of this metric
     highest: bool = False  # or the highest
-    per: str | None = None  # the best for each value of these, with commas
-    columns: str | None = None  # with commas; None: all
+    per: str | None = None  # the best for each value of these, comma-separated
+    columns: str | None = None  # comma-separated; None: all
 
 
 def choose(everything: Results, choice: Choice) -> tuple[Results, list[str]]:
-    """The rows, and the columns to show of them."""
+    """(the rows, the columns to show)."""
     if (choice.per or choice.highest) and not choice.best:
         raise UsageError("`highest` and `per` need `best`: name a metric.")
     chosen = everything.where(*choice.where)

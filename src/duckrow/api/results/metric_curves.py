@@ -11,7 +11,7 @@ from duckrow.api.queue.job_details import check_job
 from duckrow.api.results.metrics import FILE_NAME, last_metrics, read_metrics
 from duckrow.core.sweeps.results import number_of
 
-_METRIC_BYTES = 8 << 20  # of a run's file: its end
+_METRIC_BYTES = 8 << 20  # the end of a run's file
 _MOST_METRICS = 200
 _STEPS = ("step", "global_step", "iteration", "epoch")
 
@@ -59,7 +59,7 @@ def _points(reported: Iterable[Mapping[str, Any]], metric: str) -> list[Point]:
 
 
 def _step_of(line: Mapping[str, Any], metric: str, place: int) -> float:
-    """By its step where the run reports one, else by how often it was reported."""
+    """The step that the run reports, else the number of the report."""
     for name in _STEPS:
         step = number_of(line.get(name)) if name != metric else None
         if step is not None and math.isfinite(step):

@@ -7,13 +7,13 @@ import os
 import time
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # `typing` takes longer to load than all the rest, and training scripts load this
+if TYPE_CHECKING:  # training scripts load this, and `typing` takes longer to load than all the rest
     from typing import Any
 
 VARIABLE = "DUCKROW_METRICS"
 FILE_NAME = "metrics.jsonl"
 
-_TAIL_BYTES = 1 << 20  # of a longer file only so much of its end is looked at for the last values
+_TAIL_BYTES = 1 << 20  # only this much of the end of a longer file is searched for the last values
 _NOT_FINITE = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _NAMES = {repr(number): name for name, number in _NOT_FINITE.items()}
 
@@ -36,12 +36,12 @@ def note_metrics(path: str, metrics: dict[str, Any]) -> bool:
     try:
         line = json.dumps({"_time": time.time(), **{name: _plain(value) for name, value in metrics.items()}})
         return _append(path, line.encode() + b"\n")
-    except Exception:  # a full disk, a folder that is gone, a value that cannot even be printed: see above
+    except Exception:  # a full disk, a missing folder, a value that cannot be printed: see `report`
         return False
 
 
 def _append(path: str, data: bytes) -> bool:
-    """In one write, so that the lines of several processes never mix."""
+    """Append in one write, so that the lines of several processes never mix."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         return os.write(file, data) == len(data)
@@ -50,7 +50,7 @@ def _append(path: str, data: bytes) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold of a value. NaN goes in by name: the line is to be JSON for every reader."""
+    """A value as JSON can hold it. NaN becomes text, so that the line is JSON for every reader."""
     if value is None or isinstance(value, (str, bool)):
         return value
     if not isinstance(value, (int, float, dict, list, tuple)):
@@ -64,10 +64,10 @@ def _plain(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """The number in a scalar or an array of one; anything else as text."""
+    """The number in a scalar or a one-element array; anything else as text."""
     try:
         inner = value.item()
-    except Exception:  # has no `item`, or more than one: whatever another library does then
+    except Exception:  # no `item`, or several elements: each library raises its own error
         return str(value)
     return inner if isinstance(inner, (int, float, str, bool)) else str(inner)
 
@@ -76,9 +76,9 @@ def _scalar(value: Any) -> Any:
 
 
 def read_metrics(path: str, most_bytes: int | None = None) -> list[dict[str, Any]]:
-    """All that a run has reported, oldest first. Lines that are broken, half written or no objects are left out.
+    """Everything a run has reported, oldest first. Skips lines that are broken, incomplete or not objects.
 
-    `most_bytes`: only so much of the end of the file.
+    `most_bytes`: read at most this much, from the end of the file.
     """
     return [metrics for line in _lines(path, most_bytes) if (metrics := _parsed(line)) is not None]
 
@@ -86,15 +86,15 @@ def read_metrics(path: str, most_bytes: int | None = None) -> list[dict[str, Any
 def last_metrics(path: str) -> dict[str, Any]:
     """The last value of each metric that is not null; names that begin with an underscore are left out.
 
-    Of a file of more than a megabyte only the last megabyte counts (some 10,000 lines): the table of 200 long runs is
-    to come at once. What is reported once, early, should be reported again at the end.
+    Only the last megabyte of a file counts (some 10,000 lines), so that the table of 200 long runs appears at once.
+    A metric that is reported only once, early, should be reported again at the end.
     """
     last: dict[str, Any] = {}
     settled: set[str] = set()
     for line in reversed(_lines(path, _TAIL_BYTES)):
         quoted = line.split('"')[1::2]
         names = '"'.join(quoted)
-        if names in settled:  # five times quicker than to parse thousands of lines that add nothing
+        if names in settled:  # five times faster than parsing thousands of lines that add nothing
             continue
         metrics = _parsed(line)
         if metrics is None:
@@ -102,14 +102,14 @@ def last_metrics(path: str) -> dict[str, Any]:
         for name, value in metrics.items():
             if value is not None and name and not name.startswith("_"):
                 last.setdefault(name, value)
-        # As many quoted words as names: all of them are names. A line with the same words has no other names.
+        # With as many quoted words as names, all of them are names. A line with the same words adds none.
         if len(quoted) == len(metrics) and None not in metrics.values():
             settled.add(names)
     return last
 
 
 def _lines(path: str, most_bytes: int | None) -> list[str]:
-    from duckrow.kernel.plain_files import open_plain  # here: training scripts load this module, and read nothing
+    from duckrow.kernel.plain_files import open_plain  # here: training scripts load this module, but read nothing
 
     try:
         with open_plain(path) as file:

@@ -55,7 +55,7 @@ class Results(list[Row]):
     def __init__(self, gathered: Gathered, sweep: SweepRow, handle: str) -> None:
         super().__init__(gathered.rows)
         self.sweep = sweep
-        self.handle = handle  # names the sweep to a command
+        self.handle = handle  # names the sweep in a command
         self.parameters = gathered.parameters
         self.metrics = gathered.metrics
 

@@ -1,4 +1,4 @@
-"""The rows of a sweep's results, gathered from the database and from what the runs have left in their folders."""
+"""Gathers the rows of a sweep's results from the database and the folders of its runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAST_COLUMNS = (
     "folder",
     "log",
 )
-PARAMETER, METRIC = "param.", "metric."  # in front of a name that another column has
+PARAMETER, METRIC = "param.", "metric."  # prefixes for a name that another column has
 
 
 class Gathered(NamedTuple):
@@ -39,7 +39,7 @@ class Gathered(NamedTuple):
 
 
 def gather(client: Client, sweep_id: int) -> Gathered:
-    """One query for all runs, and one file for each."""
+    """Takes one query for all runs, and one file for each."""
     now = time.time()
     views = [job_view(row, now) for row in ListingStore(client.database).jobs(Filter(sweep_id=sweep_id))]
     folders = [view.folder or client.folder.run_folder(view.project, view.name, view.id) for view in views]
@@ -77,7 +77,7 @@ def _how_it_went(view: JobView, folder: str) -> Row:
 
 
 def what_went_wrong(row: Row) -> str:
-    """The last line of the log; of a run that was ended from outside, how: its last line tells nothing of that."""
+    """The last line of the log. For a run that was ended from outside, how: its log does not say that."""
     if row["state"] != Outcome.FAILED:
         return str(row["state"])
     said = last_lines(row["log"], 1, longest=LINE_SHOWN) if row["log"] else []

@@ -1,4 +1,4 @@
-"""Metrics that somebody else reports for a run that cannot call `duckrow.report` itself."""
+"""Metrics reported from outside, for a run that cannot call `duckrow.report` itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duckrow.core.errors import ConflictError, DuckrowError, UsageError
 
 
 def report_for(client: Client, job_id: int, metrics: Mapping[str, Any]) -> None:
-    """Note metrics of this job, as it would itself."""
+    """Record metrics for this job, as if it had reported them itself."""
     check_job(client, job_id)
     if not metrics:
         raise UsageError('Say what to report: {"loss": 0.3, "step": 10}.')

@@ -1,4 +1,4 @@
-"""A sweep as people look at it: its runs with parameters and metrics, curves of a metric, failures by their error."""
+"""A sweep for its page: its runs with parameters and metrics, curves of a metric, failures by error."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_SERIES = 500
 
 
 def sweep_list(client: Client) -> dict[str, Any]:
-    """The newest first."""
+    """All sweeps, newest first."""
     return {"items": [_listed(sweep) for sweep in reversed(list_sweeps(client))]}
 
 
 def _listed(sweep: Mapping[str, Any]) -> dict[str, Any]:
-    """Without a metric, `failed` holds all that did not succeed, whatever their outcome."""
+    """`failed` counts all runs that did not succeed, whatever their outcome."""
     kinds = {"succeeded": "succeeded", "failed": "failed", "running": "running", "queued": "waiting"}
     counts = {kind: sweep[column] for kind, column in kinds.items() if sweep[column]}
     return {**sweep, "total": sweep["runs"], "counts": counts}
@@ -70,7 +70,7 @@ def _row(row: Mapping[str, Any], found: Results) -> dict[str, Any]:
 
 
 def metric_series(client: Client, word: str, metric: str, max_points: int) -> dict[str, Any]:
-    """How a metric went in each run; by its step where the runs report one, else by how often it was reported."""
+    """A metric over time in each run: by step if the run reports one, else by the number of the report."""
     found = results(word, client=client)
     name = metric.removeprefix(METRIC) if metric not in found.metrics else metric
     reported = name.removeprefix(METRIC)

@@ -67,13 +67,13 @@ def _points(wish: Wish) -> list[Any]:
 
 
 def _grids(wish: Wish) -> list[Mapping[str, Any]]:
-    """One grid, or several whose points are united."""
+    """One grid, or several; the sweep has the points of all."""
     parameters = wish["parameters"]
     return [parameters] if isinstance(parameters, Mapping) else list(parameters)
 
 
 def _axes(parameters: Mapping[str, Any]) -> dict[str, Axis | Any]:
-    """A text is read as the words behind -p are; a list holds the values themselves."""
+    """A text is parsed like the words after -p; a list holds the values themselves."""
     return {name: _words(name, value) if isinstance(value, str) else value for name, value in parameters.items()}
 
 

@@ -14,7 +14,7 @@ from duckrow.core.sweeps.sweep import MODES, Choices, Grid, read_grid
 
 @dataclass(slots=True)
 class SweepFile:
-    """What a file says; what it does not say is as typed, or the default."""
+    """The content of a file; what it leaves out comes from the command line or the defaults."""
 
     grids: list[Grid] = field(default_factory=list)
     command: str = ""
@@ -51,7 +51,7 @@ def _read_yaml(path: str, text: str) -> Any:
 
 
 def _yaml_loader() -> Any:
-    """YAML 1.1 takes 1e-3 for text; who writes a sweep means a number."""
+    """YAML 1.1 reads 1e-3 as text, but in a sweep it is meant as a number."""
     import re
 
     import yaml
@@ -71,7 +71,7 @@ def _read_toml(path: str, text: str) -> Any:
 
 
 def _read_csv(path: str, text: str) -> list[Grid]:
-    """Each row is a point: a grid of one choice for each column."""
+    """Each row is a point: a grid with one value for each column."""
     import csv
 
     rows = list(csv.reader(text.splitlines()))
@@ -122,7 +122,7 @@ def _checked(path: str, content: Any) -> SweepFile:
 
 
 def _grids(path: str, parameters: Any) -> list[Grid]:
-    """One grid, or several whose points are united."""
+    """One grid, or several; the sweep has the points of all."""
     grids = parameters if isinstance(parameters, list) else [parameters]
     for grid in grids:
         if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):

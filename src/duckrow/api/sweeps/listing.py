@@ -20,7 +20,7 @@ class NoSweepYet(NotFoundError):
 
 
 def find_sweep(client: Client, word: str | int | None = None) -> SweepRow:
-    """The sweep of this name (the newest of them), of this id, or `PROJECT/NAME`; if empty, the newest of all."""
+    """The newest sweep with this name, id or `PROJECT/NAME`; None: the newest of all."""
     store = SweepStore(client.database)
     if word is None:
         newest = store.latest()
@@ -46,13 +46,13 @@ def _unknown(word: str, names: list[str]) -> NotFoundError:
 
 
 def handle_of(client: Client, sweep: SweepRow) -> str:
-    """The word that names this sweep to a command: its name, or its id where a newer one has the same name."""
+    """What names this sweep in a command: its name, or its id if a newer sweep has the same name."""
     named = SweepStore(client.database).named(sweep.name)
     return sweep.name if named is not None and named.id == sweep.id else str(sweep.id)
 
 
 def list_sweeps(client: Client) -> list[dict[str, Any]]:
-    """All sweeps, oldest first, with how many of their runs are where. Documented in docs/json.md."""
+    """All sweeps, oldest first, with the counts of their runs by state. Documented in docs/json.md."""
     return [_listed(client, row) for row in SweepStore(client.database).all()]
 
 

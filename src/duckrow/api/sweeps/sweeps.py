@@ -33,15 +33,15 @@ _NAMES_TOLD = 3
 
 @dataclass(slots=True)
 class Todo:
-    """What is to be done for each of the wanted points."""
+    """What to do for each of the wanted points."""
 
     missing: list[Point] = field(default_factory=list)  # no run yet
     again: list[int] = field(default_factory=list)  # jobs that are done and have not succeeded
-    stranded: list[int] = field(default_factory=list)  # jobs that wait for a host that is dead
-    busy: list[int] = field(default_factory=list)  # jobs that run, or wait for a host that lives
+    stranded: list[int] = field(default_factory=list)  # queued jobs of a dead host
+    busy: list[int] = field(default_factory=list)  # jobs that are running, or queued on a live host
     succeeded: int = 0
-    edited: dict[int, list[str]] = field(default_factory=dict)  # those of `again` that had, and what was edited since
-    outdated: list[int] = field(default_factory=list)  # those of `busy` that call a function as it was before
+    edited: dict[int, list[str]] = field(default_factory=dict)  # those of `again` that succeeded before an edit
+    outdated: list[int] = field(default_factory=list)  # those of `busy` that call an older version of the function
     points: dict[int, Point] = field(default_factory=dict)  # of each existing job
 
     @property
@@ -74,9 +74,9 @@ class Sweeps:
     # -- finding ----------------------------------------------------------------------------------------------
 
     def open(self, pattern: str, project: str, name: str, root: str, called: str = "") -> SweepRow:
-        """The sweep of this pattern in this place, which is begun if there is none.
+        """The sweep of this pattern in this place; a new one if there is none.
 
-        `called`: its name if nobody has given it one; else it is that of the script.
+        `called`: the name if `name` is empty; without both, it is that of the script.
         """
         with self.client.database.transaction():
             found = self._find(pattern, project, name, root)
@@ -85,7 +85,7 @@ class Sweeps:
             return self._begin(pattern, project, name, root, called)
 
     def begin(self, pattern: str, project: str, called: str, root: str) -> SweepRow:
-        """A new sweep, whatever there is already in this place."""
+        """Always a new sweep, even if there already is one in this place."""
         with self.client.database.transaction():
             return self._begin(pattern, project, "", root, called)
 
@@ -108,7 +108,7 @@ class Sweeps:
         return found
 
     def _free_name(self, first: str, project: str, root: str) -> str:
-        """This name, with a number behind it if that is another sweep's."""
+        """This name, with a number appended if another sweep has it."""
         number, name = 1, first
         while self.store.at_place(root, project, name) is not None:
             number += 1
@@ -116,19 +116,19 @@ class Sweeps:
         return name
 
     def at_root(self, root: str) -> list[SweepRow]:
-        """Those whose folders are there, oldest first."""
+        """The sweeps with folders below this one, oldest first."""
         return [row for row in self.store.rows() if row.root == root]
 
     def points_with(self, sweep_id: int, keys: Container[str]) -> list[PointJob]:
-        """Each point of these that has a job."""
+        """The points among these that have a job."""
         return [row for row in self.store.points(sweep_id) if row.key in keys]
 
     def forget_empty(self, sweep: SweepRow) -> bool:
-        """Forget a sweep, unless it has runs; whether it had none."""
+        """Forget a sweep that has no runs; whether it had none."""
         return self.store.forget_empty(sweep.id)
 
     def resumable(self, name: str, project: str | None, root: str) -> SweepRow:
-        """The sweep of that name, or the last one in this place."""
+        """The sweep with this name, or the last one in this place."""
         if name:
             return find_sweep(self.client, name)
         rows = [row for row in self.store.rows() if row.root == root and project in (None, row.project)]
@@ -136,10 +136,10 @@ class Sweeps:
             raise UsageError(f"There is no sweep below {root} to resume. `duckrow results --list` shows all.")
         return rows[-1]
 
-    # -- what is to be done -----------------------------------------------------------------------------------
+    # -- what to do -------------------------------------------------------------------------------------------
 
     def todo(self, sweep: SweepRow, points: Sequence[Point] | None) -> Todo:
-        """For these points, or for all that have been asked for so far."""
+        """What to do for these points, or for all known points of the sweep."""
         known = {row.key: row for row in self.store.points(sweep.id)}
         todo = Todo()
         dead = self._dead_hosts({row.host_id for row in known.values() if row.state != State.DONE})
@@ -160,22 +160,22 @@ class Sweeps:
         return todo
 
     def _dead_hosts(self, owners: set[int]) -> set[int]:
-        """Of those to whom jobs belong: a batch needs no host here."""
+        """The dead ones among these owners of jobs; a batch needs no host here."""
         hosts = owners.difference(BatchStore(self.client.database).among(owners))
         return {host_id for host_id in hosts if not is_alive(self.client.folder, host_id)}
 
     def cwd_of(self, sweep: SweepRow) -> str | None:
-        """The folder in which its runs begin."""
+        """The folder in which its runs start."""
         points = self.store.points(sweep.id)
         return points[-1].cwd if points else None
 
     def hosted_by_daemon(self, sweep: SweepRow) -> bool:
-        """Whether those of its runs that have not succeeded were in the daemon's queue."""
+        """Whether some of its unsuccessful runs were in the daemon's queue."""
         hosts = {row.host_id for row in self.store.points(sweep.id) if row.outcome != Outcome.SUCCEEDED}
         return DAEMON in hosts
 
     def on_cluster(self, sweep: SweepRow) -> bool:
-        """Whether some of its runs that have not succeeded were on a cluster."""
+        """Whether some of its unsuccessful runs were on a cluster."""
         left = [row.job_id for row in self.store.points(sweep.id) if row.outcome != Outcome.SUCCEEDED]
         return bool(BatchStore(self.client.database).of_jobs(left))
 
@@ -184,9 +184,9 @@ class Sweeps:
     def prepare(
         self, sweep: SweepRow, todo: Todo, make_spec: Callable[[Point, str], JobSpec], cwd: str, snapshot: bool
     ) -> list[JobSpec]:
-        """The jobs of the missing points, each with its folder; those that run again get the code of today noted.
+        """The jobs of the missing points, each with its folder. For those that run again, the current code is recorded.
 
-        `make_spec`: the job of a point, given its folder.
+        `make_spec`: makes the job of a point, given its folder.
         """
         if not todo.count:
             return []
@@ -229,7 +229,7 @@ class Sweeps:
         environment: Mapping[str, str] | None = None,
         after: Sequence[Dependency] = (),
     ) -> list[int]:
-        """Into the daemon's queue; the ids of the jobs that will run. `after`: what the new ones wait for."""
+        """Submit to the daemon's queue; the ids of the jobs that will run. `after`: what the new ones wait for."""
         self.client.ensure_daemon()
         self.leave_clusters(todo)
         if todo.stranded:
@@ -241,12 +241,12 @@ class Sweeps:
         return sorted([*ids, *todo.again, *todo.stranded])
 
     def leave_clusters(self, todo: Todo) -> None:
-        """What runs again on this machine no longer belongs to a batch."""
+        """Runs that run again on this machine no longer belong to a batch."""
         with self.client.database.transaction():
             BatchStore(self.client.database).leave(todo.again)
 
     def take_back(self, sweep: SweepRow, specs: Sequence[JobSpec]) -> None:
-        """Nothing came of these: their folders go, and so does the sweep, if it has no other runs."""
+        """These were not submitted: remove their folders, and the sweep too if it has no other runs."""
         for spec in specs:
             shutil.rmtree(spec.folder or "", ignore_errors=True)
         if self.store.forget_empty(sweep.id):
@@ -264,7 +264,7 @@ def _remove_empty(sweep: SweepRow) -> None:
             if not set(os.listdir(folder)) <= ours:
                 return
         except OSError:
-            return  # it is not there
+            return  # it does not exist
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -273,7 +273,7 @@ def _name_of(pattern: str) -> str:
 
 
 def parameters_of(point: Point) -> dict[str, Any]:
-    """As they are told to people and programs: a number that was typed is a number."""
+    """The parameters as shown to people and programs: a typed number becomes a number."""
     return {name: plain_value(value) if isinstance(value, str) else value for name, value in point.items()}
 
 
@@ -291,7 +291,7 @@ def _make_folders(sweep: SweepRow) -> None:
 
 
 def _own_folder(path: str, parameters: str) -> str:
-    """Make this folder; if a run has it, the same with a number behind it. Never two runs in one."""
+    """Create this folder; if a run has it, append a number. Two runs never share a folder."""
     number, free = 1, path
     try:
         while not _is_free(free, parameters):
@@ -306,7 +306,7 @@ def _own_folder(path: str, parameters: str) -> str:
 
 
 def _is_free(path: str, parameters: str) -> bool:
-    """Not there, or prepared for the same point by somebody who died before the run could begin."""
+    """Whether it does not exist, or was prepared for the same point by a process that died before the run started."""
     if not os.path.lexists(path):
         return True
     try:

@@ -72,7 +72,7 @@ def command(name: str | None, start: bool, adds: bool, as_json: bool) -> int:
 
 
 def _look_for_others(client: Client, adds: bool) -> None:
-    """Batches that other login nodes have submitted: take them up, or say where they are."""
+    """Batches from other login nodes: add them, or say where they are."""
     from duckrow.api.clusters.listing import adopt_batch, unknown_batches
 
     unknown = unknown_batches(client)

@@ -18,8 +18,8 @@ _ALSO = {
     "zsh": ", with fpath+=~/.zfunc before compinit in ~/.zshrc",
     "fish": "",
 }
-# Where duckrow has nothing to offer, files complete as they do without a script. And in fish, click's script would cut
-# what is offered at its first comma.
+# If duckrow has no suggestions, complete files, as without a script. In fish, click's script would also cut suggestions
+# at the first comma.
 _LOOP_ZSH, _LOOP_FISH = "    for type key", "    for completion"
 _CHANGES = {
     "bash": {"complete -o nosort": "complete -o nosort -o default"},
@@ -49,7 +49,7 @@ def command(ctx: click.Context, shell: str) -> int:
 
     complete = get_completion_class(shell)
     assert complete is not None, shell
-    # The text alone: `source` would run bash, to complain about an old one on the wrong machine.
+    # Only the text: `source` would run bash to check its version, perhaps on the wrong machine.
     maker = complete(ctx.find_root().command, {}, "duckrow", VARIABLE)
     script = complete.source_template % maker.source_vars()
     for old, new in _CHANGES[shell].items():
@@ -61,7 +61,7 @@ def command(ctx: click.Context, shell: str) -> int:
 
 
 def _is_read_by_a_shell() -> bool:
-    """`eval "$(duckrow completion bash)"` may stand in a .bashrc: then nobody wants to be told, with every shell."""
+    """`eval "$(duckrow completion bash)"` may be in a .bashrc: then a message in every shell would be annoying."""
     try:
         return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
     except (OSError, ValueError):

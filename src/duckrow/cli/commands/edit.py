@@ -54,7 +54,7 @@ def command(word: str, command_: str | None, **values: Any) -> int:
 
 
 def _edited(spec: dict[str, Any]) -> dict[str, Any]:
-    """What a person has changed of `key = value` lines; the values are JSON, which people can read and write."""
+    """What the user changed in `key = value` lines; the values are JSON, which people can read and write."""
     import json
 
     lines = ["# Change what you like, save and close. A job that has started stays as it is."]

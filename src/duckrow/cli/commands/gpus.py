@@ -63,7 +63,7 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
 
 
 def _watch(client: Client, view: GpuView, every_s: float) -> None:
-    """Draw over what was drawn, until somebody ends it by Ctrl-C."""
+    """Refresh the screen until Ctrl-C."""
     sys.stdout.write("\x1b[2J")
     while True:
         lines = gpu_lines(view.all_of_this_machine()) + ([_NO_DAEMON] if client.daemon() is None else [])

@@ -16,7 +16,7 @@ from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.states import State
 
-_NAMED = 10  # jobs that are told of one by one
+_NAMED = 10  # jobs that are named one by one
 
 
 @click.command(short_help="Stop jobs.")

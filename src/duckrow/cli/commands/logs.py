@@ -123,7 +123,7 @@ def _write(pieces: Iterable[bytes]) -> None:
 
 
 class _Follower:
-    """Prints the logs of jobs as they grow, until all are done, from each attempt on into the next."""
+    """Prints the logs of jobs as they grow, through all attempts, until all jobs are done."""
 
     def __init__(self, client: Client, ids: list[int], tail: int | None, raw: bool) -> None:
         if not ids:
@@ -131,10 +131,10 @@ class _Follower:
         self._client = client
         self._ids = ids
         self._tail = tail
-        # A terminal folds progress bars itself, and shows them move.
+        # A terminal folds progress bars itself, and shows them moving.
         self._raw = len(ids) == 1 and (raw or sys.stdout.isatty())
         self._logs: dict[tuple[int, str], GrowingLines | GrowingLog] = {}
-        self._attempts: dict[int, int] = {}  # the one that is followed
+        self._attempts: dict[int, int] = {}  # the attempt that is followed
 
     def follow(self) -> None:
         attendance = Attendance(self._client, tell)

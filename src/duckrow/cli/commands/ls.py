@@ -76,7 +76,7 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
     if options["show_all"] or (options["limit"] is None and (words or as_json or not sys.stdout.isatty())):
         options["limit"] = -1 if options["show_all"] or options["page"] == 1 else SHOWN
     client = client_of_verb()
-    client.map_into_memory()  # the totals need a look at every job
+    client.map_into_memory()  # the totals read every job
     request = _Request(client, words, options, tree, folds=not (words or as_json))
     if watch is not None:
         if as_json:
@@ -97,12 +97,12 @@ def command(words: tuple[str, ...], watch: float | None, tree: bool, as_json: bo
 
 
 class _Request:
-    """What was asked for, to be answered once or again and again."""
+    """What was asked for, to be shown once or again and again."""
 
     def __init__(
         self, client: Client, words: tuple[str, ...], options: dict[str, Any], tree: bool, folds: bool
     ) -> None:
-        """`folds`: what runs that have ended have left is summed up, unless it is asked for."""
+        """`folds`: sum up the jobs that ended runs have left behind, unless they were asked for."""
         self._client = client
         self._tree = tree
         folds = folds and not any(options[name] for name in _ASKS_FOR)
@@ -137,7 +137,7 @@ class _Request:
         return job_lines(views, self.columns) if views else []
 
     def screen(self, at_most: int | None = None) -> tuple[list[str], list[str]]:
-        """The table, and what is said below it. `at_most`: how many jobs are shown, whatever was typed."""
+        """(the table, the lines below it). `at_most`: how many jobs to show, whatever was typed."""
         self._client.tender.copy()
         self._client.tender.look()
         counts = tally(self._client, self._filter)
@@ -150,7 +150,7 @@ class _Request:
         return self.lines(views), [*below, *self._rest(len(views), total, limit)]
 
     def _room(self, lines_below: int, total: int) -> int:
-        """How many jobs fit between the header and what is said below them, with the prompt."""
+        """How many jobs fit between the header and the lines below, with the prompt."""
         room = max(terminal_height() - _HEADER_AND_PROMPT - lines_below, 1)
         return room if total <= room and self._page == 1 else max(room - 1, 1)  # a line says how many more there are
 
@@ -164,7 +164,7 @@ class _Request:
         return [f"{more} more: add --page {self._page + 1} or --all"]
 
     def _totals(self, counts: dict[str, int]) -> list[str]:
-        """How many there are, and what keeps them from running, if something does."""
+        """How many there are, and what blocks them, if anything."""
         left = left_by_runs(self._ended)
         if counts:
             listed = tally_in_words(self._client, self._filter, counts)
@@ -175,10 +175,10 @@ class _Request:
         return left or [f"None of the {everything} jobs match. `duckrow ls --all` lists them all."]
 
     def watch(self, every_s: float) -> None:
-        """Draw over what was drawn, until somebody ends it by Ctrl-C."""
+        """Refresh the screen until Ctrl-C."""
         sys.stdout.write("\x1b[2J")
         while True:
-            most = max(terminal_height() - _BELOW_WATCHED, 1)  # each time: somebody may have made it smaller
+            most = max(terminal_height() - _BELOW_WATCHED, 1)  # each time: it may have been resized
             lines, below = self.screen(most)
             drawn = [*lines, *below]
             sys.stdout.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in drawn) + "\x1b[J")

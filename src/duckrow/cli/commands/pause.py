@@ -61,7 +61,7 @@ def _keeps(count: int) -> str:
 
 
 def say_refused(paused: PausedJobs) -> None:
-    """The first of those that were left as they are."""
+    """Name the first of those that were not changed."""
     for refused in paused.refused[:_NAMED]:
         say(f"duckrow: {refused.why}.")
     if len(paused.refused) > _NAMED:

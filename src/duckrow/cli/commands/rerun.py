@@ -82,7 +82,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
 def _failed(
     client: Client, words: tuple[str, ...], sweep: str | None, project: str | None, since: float | None
 ) -> list[int]:
-    """All that failed; of those that were named, or of all."""
+    """All failed jobs, among the given ones or among all."""
     among = client.select(words) if words else None
     sweep_id = None if sweep is None else find_sweep(client, sweep).id
     outcomes = [Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.TIMED_OUT, Outcome.LOST]

@@ -22,7 +22,7 @@ from duckrow.core.sweeps.results import Row, json_ready
 
 _LISTED = ("id", "name", "project", "runs", "succeeded", "failed", "running", "waiting", "created_at", "pattern")
 _PATTERN_WIDTH = 200
-_OTHER_LINES = 8  # of the screen: above and below the rows
+_OTHER_LINES = 8  # lines of the screen above and below the rows
 
 
 @click.command(short_help="Show the runs of a sweep: parameters, metrics, outcomes.")
@@ -80,7 +80,7 @@ def _print_table(everything: Results, chosen: Results, columns: list[str], show_
     say(heading(everything))
     shown = chosen if show_all or not sys.stdout.isatty() else chosen.first(max(terminal_height() - _OTHER_LINES, 1))
     if shown:
-        # Which parameters vary is a matter of the whole sweep: of the best run alone none would.
+        # Which parameters vary depends on the whole sweep: for the best run alone, none would.
         usual = ["id", *everything.varying(), *everything.metrics, "state", "time_s", "peak_memory_mb"]
         left_out = print_results(shown, columns or usual, may_leave_out=not columns)
         sys.stdout.flush()

@@ -45,12 +45,12 @@ from duckrow.scheduler.hosts.run_session import LAST, Offer, SweepJobs, offer_of
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
 
-_LOOKED_AT_BYTES = 1 << 16  # of a file, to see whether it is a list of commands
+_LOOKED_AT_BYTES = 1 << 16  # how much of a file is read to check that it is a list of commands
 _TABLE_JOBS = 40  # a longer table is not a summary
 
 
 class RunCommand(DeviceCommand):
-    """`--resume commands.txt` is a flag and a file; `--resume=NAME`, or `--resume NAME` where no such file is, a run"""
+    """`--resume commands.txt` is a flag and a file; `--resume=NAME`, or `--resume NAME` without such a file, a run."""
 
     common = (
         *("devices", "slots", "jobs_per_gpu", "gpus", "gpu_mem", "pack", "timeout", "retries"),
@@ -59,7 +59,7 @@ class RunCommand(DeviceCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        ctx.allow_extra_args = True  # they are refused here, with what was meant
+        ctx.allow_extra_args = True  # we refuse them ourselves, and say what was probably meant
         args = [f"--resume={LAST}" if word == "--resume" else word for word in args[:end]] + args[end:]
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
@@ -136,7 +136,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
         gpus,
         options,
         fill=given.fill,
-        ask_sizes=given.form == "json",  # a line may ask for memory
+        ask_sizes=given.form == "json",  # a line may request memory
         quiet=given.as_written,
     )
     given = given._replace(watch=given.watch.with_settings(settings))
@@ -161,7 +161,7 @@ def check_devices(
     ask_sizes: bool = False,
     quiet: bool = False,
 ) -> Offer:
-    """The devices that were named, or that the settings name; a job must fit somewhere."""
+    """The devices from the options or the settings; a job must fit on one."""
     offer = offer_of(
         chosen.devices or None,
         chosen.slots,
@@ -182,7 +182,7 @@ def check_devices(
 
 
 def _refuse_program(file: str | None) -> None:
-    """`duckrow run train.py` means something else than what it would do."""
+    """Refuse `duckrow run train.py`: it would not do what was meant."""
     if file in (None, "-"):
         return
     assert file is not None
@@ -190,7 +190,7 @@ def _refuse_program(file: str | None) -> None:
         with open(file, "rb") as stream:
             text = os.fsdecode(stream.read(_LOOKED_AT_BYTES)) if os.path.isfile(file) else ""
     except OSError:
-        return  # told when it is read
+        return  # reported when it is read
     instead = program_in_place_of_list(file, text)
     if instead is not None:
         raise UsageError(instead)
@@ -208,7 +208,7 @@ def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOpt
         offer,
         view if len(watchers) == 1 else Watchers(watchers),
         _spec_maker(given, options, offer),
-        seats_chosen=given.devices.is_chosen,  # a resumed run keeps what it had, whatever the settings name
+        seats_chosen=given.devices.is_chosen,  # a resumed run keeps its devices, whatever the settings say
         name=options.name,
         file=file,
         delimiter=given.delimiter,
@@ -235,7 +235,7 @@ def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOpt
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
-    """How many GPUs each job gets, and out of which: before anything runs, so that a wrong number is seen."""
+    """Say how many GPUs each job gets, and from which, before anything runs, so that people notice a wrong number."""
     seats = [seat for seat in offer.seats if not seat.is_cpu]
     if not seats or given.watch.passthrough or given.form == "json":
         return
@@ -249,7 +249,7 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
 
 
 def _again(run: ForegroundRun, form: str) -> str:
-    """The command that runs what has not succeeded."""
+    """The command that runs the unsuccessful jobs again."""
     row = run.loop.host.previous
     form = "" if form == "commands" else f" --format {form}"
     if row.source:
@@ -258,9 +258,9 @@ def _again(run: ForegroundRun, form: str) -> str:
 
 
 def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:
-    """The run from its beginning to its summary; the exit code.
+    """Run everything and print the summary; returns the exit code.
 
-    `again`: what runs those that have not succeeded. `once`: nothing that has not been started is kept for that.
+    `again`: the command that runs unsuccessful jobs again. `once`: jobs that did not start are not kept for that.
     """
     view.open()
     try:
@@ -277,9 +277,9 @@ def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, ag
 
 
 def _spec_maker(given: RunOptions, options: JobOptions, offer: Offer | None) -> Callable[[str], JobSpec]:
-    """What makes a spec of each line. This folder is meant: a run goes to those of its jobs while it reads on.
+    """A function that makes a spec of each line. It remembers this folder: a run changes folders while it reads lines.
 
-    `offer`: the devices that a job must fit on; None: those of a cluster, which nobody knows yet.
+    `offer`: the devices that a job must fit on; None: those of a cluster, which are not known yet.
     """
     if given.form != "json":
         return options.spec_maker(given.gpu_count)
@@ -301,7 +301,7 @@ def run_sweep(
     options: JobOptions,
     again: str,
 ) -> int:
-    """The runs of a sweep, here and now."""
+    """Run a sweep here and now."""
     view = make_view(watch)
     run = open_sweep(
         offer,
@@ -342,7 +342,7 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
 
 
 def _packing(run: ForegroundRun, view: RunView) -> str:
-    """What sharing GPUs has brought, where jobs did."""
+    """What sharing GPUs gained, if jobs shared any."""
     gpus = {device for seat in run.loop.state.seats if not seat.is_cpu for device in seat.devices}
     elapsed_s = time.monotonic() - view.began_mono
     at_a_time = view.report.total_s / max(elapsed_s, 0.001)
@@ -355,7 +355,7 @@ def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | 
     """One command in this terminal: its input, its output, its exit code."""
     if file is not None:
         raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
-    # A program takes the place of its shell, which would else die of a Ctrl-C that the program handles.
+    # The program replaces its shell, which otherwise would die of a Ctrl-C that the program handles.
     spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
     view = RunView(tells_exit_codes=False)
     run = open_run(
@@ -384,7 +384,7 @@ def _run_on(
     options: JobOptions,
     words: Sequence[str] | None,
 ) -> int:
-    """On a cluster: all commands are read first, then submitted, then watched. `words`: the one command behind --."""
+    """On a cluster: read all commands, then submit them, then watch. `words`: the one command after --."""
     from duckrow.api.clusters.submit import read_request
     from duckrow.cli.opening import client_of_verb
     from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch

@@ -81,7 +81,7 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _event_text(event: dict[str, Any]) -> str:
-    """A move, or what was noted of an attempt that went on."""
+    """A change of state, or a note about an attempt that continued."""
     if event["before"] == event["after"]:
         return f"note: {clean(event['detail'])}"
     why = f"  ({clean(event['detail'])})" if event["detail"] else ""
@@ -162,7 +162,7 @@ def _print_attempt(attempt: dict[str, Any]) -> None:
 
 
 def _curves(attempt: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """How its memory and its use of the GPUs went, where there is more to see than a figure."""
+    """Its memory and GPU utilisation over time, if there is more than one reading."""
     points = attempt["curve"]
     if len(points) < 2:
         return

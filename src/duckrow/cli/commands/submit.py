@@ -32,7 +32,7 @@ from duckrow.core.life.states import Outcome
 
 
 class SubmitCommand(SpeaksSbatch):
-    """Options stand before the command; those of a script's lines before the ones typed, which win."""
+    """Options come before the command. Those in a script's lines come before the typed ones, which win."""
 
     common = (
         *("name", "project", "gpus", "without_gpu", "gpu_mem", "pack", "timeout", "retries"),
@@ -57,7 +57,7 @@ class SubmitCommand(SpeaksSbatch):
 
 
 def _script_text(words: list[str], file: str | None) -> str:
-    """The script that is submitted: from standard input, or the file that the command names first."""
+    """The submitted script: from standard input, or the file that is the first word of the command."""
     if not words and file is None and sys.stdin is not None and not sys.stdin.isatty():
         return os.fsdecode(sys.stdin.buffer.read())
     if words and os.path.isfile(words[0]) and os.path.getsize(words[0]) < 1 << 20:
@@ -177,7 +177,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
 def _specs_of_lines(
     lines: Sequence[str], options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
 ) -> list[JobSpec]:
-    """Jobs as JSON; `on`: the cluster that they go to."""
+    """Jobs from lines of JSON; `on`: the cluster that they go to."""
     from duckrow.cli.options.json_jobs import refuse_own_request, spec_of_line
 
     specs = [spec_of_line(line, options, gpus) for line in lines]
@@ -189,7 +189,7 @@ def _specs_of_lines(
 
 
 def _after(given: SubmitOptions) -> list[Dependency]:
-    """What it waits for, by `--after` and in sbatch's words."""
+    """What it waits for, from `--after` and sbatch's `--dependency`."""
     texts = list(given.after)
     if given.dependency:
         from duckrow.core.slurm.sbatch_values import after
@@ -208,7 +208,7 @@ def _submit_on(
     variables: dict[str, str],
     name: str,
 ) -> int:
-    """To a cluster; nobody here has to wait for it."""
+    """Submit to a cluster, without waiting for the runs."""
     from duckrow.api.clusters.submit import read_request, submit_batch
     from duckrow.cli.options.slurm_options import refuse_with_cluster
 
@@ -245,7 +245,7 @@ def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
 
 
 def _wait(client: Client, ids: Sequence[int]) -> int:
-    """The exit code of one job, as a shell would tell it; of several, whether all succeeded."""
+    """The exit code of one job, as a shell reports it; for several, whether all succeeded."""
     from duckrow.api.jobs.wait import wait
 
     views = wait(client, ids, tell=tell)
@@ -270,7 +270,7 @@ def _commands(
     script: str = ctx.meta["duckrow.script"]
     if words:
         if script and ctx.params["cwd"] is not None:
-            words = [os.path.abspath(words[0]), *words[1:]]  # it was found from here, and runs there
+            words = [os.path.abspath(words[0]), *words[1:]]  # its path is relative to here, but it runs there
         if script and not os.access(words[0], os.X_OK):
             words = [*_interpreter(script), *words]
         elif script and "/" not in words[0]:
@@ -284,7 +284,7 @@ def _commands(
 
 
 def _refuse_no_script(words: list[str]) -> None:
-    """`duckrow submit train.sh`, where there is no such file or nothing that could run it."""
+    """Refuse `duckrow submit train.sh` if there is no such file, or nothing that could run it."""
     path, ending = words[0], os.path.splitext(words[0])[1]
     if ending not in _PROGRAMS or any(character in path for character in " ;|&<>$`'\"()"):
         return
@@ -305,7 +305,7 @@ _PROGRAMS = {".sh": "sh", ".bash": "bash", ".py": "python", ".sbatch": "bash", "
 
 
 def _by_its_interpreter(script: str) -> str:
-    """A script that was read from standard input: what its `#!` line names runs it, not the shell of all jobs."""
+    """Run a script from standard input with the program of its `#!` line, not with the shell of all jobs."""
     program = _interpreter(script)
     if program in (["/bin/sh"], ["/usr/bin/sh"], ["/usr/bin/env", "sh"]):
         return script

@@ -76,7 +76,7 @@ def _take_parameters(args: Sequence[str]) -> tuple[list[str], list[dict[str, lis
 
 
 def _is_option(word: str) -> bool:
-    """A minus in front makes an option of a word, unless it is a number or a range of them."""
+    """A word with a minus in front is an option, unless it is a number or a range."""
     return re.match(r"-[A-Za-z-]", word) is not None
 
 
@@ -165,7 +165,7 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
 
 
 def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
-    """A sweep goes on where it was, with what was asked for."""
+    """A sweep continues on its cluster, with the same request."""
     if not sweeps.on_cluster(sweep):
         return None
     from duckrow.api.clusters.sweeps import earlier_request
@@ -192,7 +192,7 @@ class WantedSweep:
 
 
 def _continues_last(given: SweepOptions) -> bool:
-    """`--resume` without a command: whatever the sweep was."""
+    """`--resume` without a command: continue the last sweep, whatever it was."""
     asked = given.pattern or given.command_words or given.file or any(given.grids)
     return bool(given.resume) and not asked
 
@@ -227,7 +227,7 @@ def _points(given: SweepOptions, file: SweepFile, pattern: str) -> list[Point]:
 
 
 def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
-    """What is typed beside a file replaces the file's values of those names, in each of its grids."""
+    """Typed parameters replace the file's values of the same names, in each of its grids."""
     if not file.grids:
         return typed
     if len(typed) > 1:
@@ -236,7 +236,7 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
 
 
 def _refuse_for_run_only(given: SweepOptions) -> None:
-    """What only a run here could do; a queued sweep would ignore it."""
+    """Refuse options that only work with --run; a queued sweep would ignore them."""
     if not given.queue:
         return
     watch = given.watch
@@ -266,7 +266,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, given)
     handle = shlex.quote(handle_of(sweeps.client, sweep))
-    sweeps.client.close()  # before there are two of us
+    sweeps.client.close()  # before the run opens its own
     again = f"duckrow sweep --resume --name {handle}"
     watch = given.watch.with_settings(settings)
     code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices.is_chosen, watch, options, again)
@@ -305,8 +305,8 @@ def _print_queued(sweep: SweepRow, ids: list[int]) -> None:
 
 
 def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> list[JobSpec]:
-    options.name = ""  # that of the sweep; each run is named by its point
-    # One that is continued from elsewhere has its code where it was begun.
+    options.name = ""  # that was the sweep's name; each run is named after its point
+    # A sweep that is continued from another folder has its code where it began.
     cwd = (None if todo.missing else sweeps.cwd_of(sweep)) or os.path.abspath(options.cwd or os.getcwd())
 
     def make_spec(point: Point, _folder: str) -> JobSpec:

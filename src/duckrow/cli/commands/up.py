@@ -90,7 +90,7 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
 
 
 def _end_for_change(choice: DeviceChoice) -> None:
-    """The next daemon has other devices. Running jobs keep running, and it finds them again."""
+    """Stop the daemon, as the next one has other devices. Running jobs keep running, and it adopts them."""
     from duckrow.api.client import Client
     from duckrow.api.machine import service
 
@@ -103,7 +103,7 @@ def _end_for_change(choice: DeviceChoice) -> None:
 
 
 def _take_old_devices(values: dict[str, Any]) -> None:
-    """`--gpus` was what `--devices` is. A unit that was written then goes on; a person is told."""
+    """`--devices` was once called `--gpus`. An old unit file still works; a person gets an error."""
     named = values.pop("named_before")
     if named and not values["by_default"]:
         raise UsageError(f"To choose which GPUs the daemon uses: duckrow up --devices {' '.join(named)}.")
@@ -111,7 +111,7 @@ def _take_old_devices(values: dict[str, Any]) -> None:
 
 
 def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
-    """What was given, else what the settings say. `filled`: whoever started us has asked the settings already."""
+    """What was typed, else what the settings say. `filled`: the process that started us has read the settings."""
     named = bool(values["devices"]) or values["slots"] is not None or values["jobs_per_gpu"] is not None
     chosen = named or any(values[knob.option] not in (None, False) for knob in KNOBS.values())
     if not filled:
@@ -149,8 +149,8 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
     from duckrow.api.machine import service
     from duckrow.cli.opening import client_of_verb
 
-    # Settings are asked when the service starts; only what was typed stands in the unit. What is remembered wins over
-    # that, so that a restart does not undo what `duckrow gpus add` and `remove` have changed since.
+    # The service reads the settings when it starts; the unit holds only what was typed. The remembered devices win over
+    # that, so that a restart does not undo later changes by `duckrow gpus add` and `remove`.
     devices = replace(choice, by_default=True).words() if choice.is_explicit else []
     unit = service.unit_text([sys.executable, "-m", "duckrow", "up", "--foreground", *devices])
     if print_unit:
@@ -165,7 +165,7 @@ def _serve_by_systemd(choice: DeviceChoice, print_unit: bool, remove: bool) -> i
     if not service.has_systemd():
         say("duckrow: systemd does not answer here. Where it does: systemctl --user enable --now duckrow")
         return EXIT_FAILED
-    # One that `submit` has started would keep the service from starting.
+    # A daemon that `submit` started would keep the service from starting.
     if client.end_daemon():
         say("duckrow: the old daemon has ended. Its running jobs keep running, and the service looks after them.")
     for words in (["daemon-reload"], ["enable", service.UNIT], ["restart", service.UNIT]):

@@ -72,7 +72,7 @@ def _need_extra() -> None:
 
 
 def _link_to_running(home: str, port: int | None, read_only: bool) -> str:
-    """To the newest server, one that may change things first; the others are told of."""
+    """A link to the newest server, preferring one that is not read-only; the others are mentioned."""
     from duckrow.api.machine.web_process import running_servers
     from duckrow.web.server_options import ServerOptions
 
@@ -98,7 +98,7 @@ def _not_served(port: int | None, read_only: bool, elsewhere: list[int]) -> str:
 
 
 def _link(serving: ServerOptions) -> str:
-    """Behind the `#` stands what no browser sends: only the scripts of the page see it."""
+    """Browsers do not send what comes after the `#`: only the scripts of the page see it."""
     from duckrow.web.gate.credentials import Credentials
 
     return f"{serving.url}#login={Credentials(serving.home, serving.read_only).new_link(serving.id)}"
@@ -132,7 +132,7 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
     try:
         serve(listening, serving)
     except KeyboardInterrupt:
-        pass  # before the server listens to signals, or again while it ends
+        pass  # before the server handles signals, or once more while it ends
     return EXIT_OK
 
 
@@ -160,18 +160,18 @@ def _greet(serving: ServerOptions, link: str, beside_daemon: bool) -> None:
         print(f"duckrow: scripts use {address}, with the token that `duckrow web --token` prints.")
     sys.stdout.flush()
     if beside_daemon:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever started us has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the process that started us has read enough
     else:
         say("duckrow: Ctrl-C stops it; jobs keep running.")
 
 
 def _has_browser() -> bool:
-    """Somebody who sits in front of this very machine."""
+    """Whether the user sits in front of this machine."""
     return sys.stdout.isatty() and bool(os.environ.get("DISPLAY")) and not os.environ.get("SSH_CONNECTION")
 
 
 def _open(home: str, link: str) -> None:
-    """By way of a private file: everybody on this machine can read with which words a browser was started."""
+    """Open it through a private file: everybody on this machine can read a browser's command line."""
     import webbrowser
     from html import escape
     from urllib.parse import quote

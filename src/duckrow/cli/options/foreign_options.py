@@ -19,7 +19,7 @@ _OF_RUN = ("--max-failures", "--resume", "--dry-run", "--passthrough", "--format
 
 
 def advice_on(option: str) -> str | None:
-    """What to type instead of an option that submit does not have; None if it is nobody's."""
+    """What to type instead of an option that submit does not have; None if no tool has it."""
     name = option.split("=", 1)[0]
     if name == "--devices":
         return "Choose the GPUs once, for all jobs: duckrow up --devices 0,1. How many this job needs: --gpus 2."

@@ -36,7 +36,7 @@ class GpuCount(click.ParamType[int]):
 
 
 def gpu_count_options(what: str = "each job gets") -> Callable[[Function], Function]:
-    """`--gpus` and `--cpu`, of which `gpu_count` makes one number."""
+    """`--gpus` and `--cpu`; `gpu_count` makes one number of them."""
 
     def add(function: Function) -> Function:
         cpu = click.option("--cpu", "without_gpu", is_flag=True, help="Use a CPU slot and no GPU.")
@@ -57,9 +57,9 @@ def gpu_count(values: dict[str, Any]) -> int | None:
 
 
 class DeviceCommand(GroupedCommand):
-    """A verb whose `--devices` takes all the following words that look like devices: `--devices 0 1 2 file`.
+    """A verb whose `--devices` takes all following words that look like devices: `--devices 0 1 2 file`.
 
-    What follows `--` is kept apart as `ctx.meta["duckrow.command"]`.
+    The words after `--` are kept in `ctx.meta["duckrow.command"]`.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -72,7 +72,7 @@ class DeviceCommand(GroupedCommand):
 
 
 def fold_devices(args: Sequence[str]) -> list[str]:
-    """Give each device of `--devices 0 1 2` a `--devices` of its own."""
+    """Give each device of `--devices 0 1 2` its own `--devices`."""
     folded: list[str] = []
     rest = list(args)
     while rest:
@@ -87,7 +87,7 @@ def fold_devices(args: Sequence[str]) -> list[str]:
 
 
 def _refuse_list_of_gpus(args: Sequence[str]) -> None:
-    """`--gpus 0 1 2 file` names GPUs, and the numbers after the first are not files."""
+    """`--gpus 0 1 2 file` was meant to name GPUs: the numbers after the first are not files."""
     for at, word in enumerate(args[:-1]):
         if word != "--gpus":
             continue

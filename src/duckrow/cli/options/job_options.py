@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-# Where a setting may set a limit, `none` takes it away again.
+# If a setting sets a limit, `none` removes it.
 TIME_OR_NONE = Parsed("time", lambda text: NO_LIMIT if text == NO_LIMIT else parse_duration_s(text))
 SIZE_OR_NONE = Parsed("size", lambda text: NO_LIMIT if text == NO_LIMIT else parse_size_bytes(text))
 
@@ -149,11 +149,11 @@ class JobOptions:
     cpus: int | None = None
     mem: int | None = None
     mem_limit: bool = False
-    priority: int = DEFAULT_PRIORITY  # as the settings say; not every verb has an option for it
+    priority: int = DEFAULT_PRIORITY  # from the settings; not every verb has an option for it
 
     @property
     def by_memory(self) -> bool:
-        """Whether jobs ask for GPU memory, so that they may share GPUs."""
+        """Whether jobs request GPU memory, so that they may share GPUs."""
         return self.pack or self.gpu_mem is not None or self.total_gpu_mem is not None
 
     def needs(
@@ -187,7 +187,7 @@ class JobOptions:
         pattern: str | None = None,
         point: Mapping[str, Any] | None = None,
     ) -> JobSpec:
-        """`pattern`, `point`: of the sweep that it is a run of."""
+        """`pattern`, `point`: of its sweep, for a run of one."""
         cwd = existing_folder(self.cwd)
         spec = JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
         return _with_libraries(spec)
@@ -196,12 +196,12 @@ class JobOptions:
         return list(map(self.spec_maker(gpus, outfile), commands))
 
     def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
-        """What makes the specs of many commands: what these have in common is found out now, and once."""
+        """A function that makes the specs of many commands. What they share is worked out now, only once."""
         cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
         return lambda command: _with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
 
     def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
-        """What is asked for every job, whatever its command."""
+        """The same for every job, whatever its command."""
         return {
             "name": self.name,
             "project": self.project,
@@ -230,12 +230,12 @@ def _with_libraries(spec: JobSpec) -> JobSpec:
 
 
 def take_job_options(values: dict[str, Any]) -> JobOptions:
-    """Take the values of the shared options out of a verb's arguments; those not given are as the settings say."""
+    """Take the shared options out of a verb's arguments; the settings fill in what was not given."""
     return read_job_options(take_job_values(values))
 
 
 def take_job_values(values: dict[str, Any]) -> dict[str, Any]:
-    """As they were typed, for a verb that learns the project later."""
+    """The values as typed, for a verb that learns the project later."""
     return {name: values.pop(name) for name in JobOptions.__slots__ if name != "priority"}
 
 
@@ -248,7 +248,7 @@ def read_job_options(given: dict[str, Any]) -> JobOptions:
         if setting is not None:
             given[name] = None if value == NO_LIMIT else setting.value if value is None else value
     if isinstance(given["notice"], str):
-        given["notice"] = parse_notice(given["notice"])  # the settings have checked it
+        given["notice"] = parse_notice(given["notice"])  # already checked by the settings
     return JobOptions(**given, priority=held["job.priority"].value)
 
 
@@ -256,7 +256,7 @@ _SETTING_OF = {"notice": "signal"}
 
 
 def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> None:
-    """Devices that were not given are as the settings of `run` or `daemon` say."""
+    """If no devices were given, take those from the settings of `run` or `daemon`."""
     if not values["devices"] and values["slots"] is None:
         values["devices"] = tuple(settings[f"{section}.devices"] or ())
         values["slots"] = settings[f"{section}.slots"]

@@ -1,4 +1,4 @@
-"""Jobs as lines of JSON: the options have what all jobs share, the lines what differs."""
+"""Jobs as lines of JSON: options hold what all jobs share, lines what differs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "point": dict,
 }
 KEYS = tuple(_KINDS)
-_LARGEST = 10**9  # of whatever is counted
+_LARGEST = 10**9  # the largest number allowed
 
 
 def spec_of_line(
@@ -51,10 +51,10 @@ def spec_of_line(
     machine: Machine = BARE,
     here: str = "",
 ) -> JobSpec:
-    """The job of a line. With `seats`, one that none of them could ever hold is refused.
+    """The job of a line. With `seats`, refuses a job that fits on none of them.
 
-    `machine`: how much memory the GPUs have; without it, that is not looked at.
-    `here`: what its paths are relative to; empty: to where we are.
+    `machine`: how much memory the GPUs have; without it, memory is not checked.
+    `here`: what its paths are relative to; empty: the current folder.
     """
     job = _checked(line)
     options = _with_needs(options, job)
@@ -83,8 +83,8 @@ def spec_of_line(
         if seats:
             refuse_own_request(spec)
     if "cwd" in job:
-        spec.needs = options.needs(spec.cwd, spec.command)  # its recipe is that of another folder
-    spec.__post_init__()  # what was changed is checked like what was given
+        spec.needs = options.needs(spec.cwd, spec.command)  # its recipe depends on the folder
+    spec.__post_init__()  # check the changes too
     needs = None if machine is BARE else spec.needs.as_text()
     why_not = refusal(ask_of(spec.gpus, needs), seats, machine, chosen_by="") if seats else None
     if why_not:
@@ -93,13 +93,13 @@ def spec_of_line(
 
 
 def refuse_own_request(spec: JobSpec) -> None:
-    """On this machine: what it asks a cluster for."""
+    """A job for this machine must not have a cluster request."""
     if spec.slurm is not None:
         raise UsageError("The 'slurm' of a job is for runs on a cluster. Say which: --on slurm.")
 
 
 def _point(point: Mapping[str, Any]) -> PointOfSweep:
-    """Of a sweep that another program has begun."""
+    """The point of a sweep that another program began."""
     kinds = {name: type(value) for name, value in point.items()}
     if kinds != {"sweep_id": int, "key": str, "parameters": str}:
         raise UsageError("The 'point' of a job has a sweep_id, a key and parameters, which are JSON in a string.")
@@ -110,7 +110,7 @@ _NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")
 
 
 def _with_needs(options: JobOptions, job: Mapping[str, Any]) -> JobOptions:
-    """What the options say, except where the line says otherwise. GPU memory comes from one or the other."""
+    """The options, except where the line overrides them. GPU memory comes from only one of the two."""
     given: dict[str, Any] = {key: _amount(job[key]) for key in _NEEDS if key in job}
     if AUTO in (given.get("total_gpu_mem"), given.get("mem")):
         raise UsageError("Only the gpu_mem of a job can be 'auto'.")
@@ -142,7 +142,7 @@ def _checked(line: str) -> dict[str, Any]:
 
 
 def _is_possible(key: str, value: Any) -> bool:
-    """Whether the rest of duckrow, SQLite and the kernel can take it."""
+    """Whether the rest of duckrow, SQLite and the kernel accept it."""
     if key == "env":
         return all(_is_variable(name, text) for name, text in value.items())
     if isinstance(value, str):
@@ -162,7 +162,7 @@ def _is_variable(name: str, value: Any) -> bool:
 
 
 def _is_text(text: str) -> bool:
-    """JSON can write halves of characters (lone surrogates), which are not text."""
+    """JSON can contain half characters (lone surrogates), which are not text."""
     try:
         os.fsencode(text)
         return True

@@ -9,7 +9,7 @@ import click
 from duckrow.cli.help_all import FLAG, shows_all
 from duckrow.core.devices.policy import KNOBS
 
-# Whatever is in no group comes last, under "Options".
+# Options in no group come last, under "Options".
 GROUPS = {
     "What to run": (
         *("_param", "_or", "file", "delimiter", "form", "wrap", "mode", "n_samples", "seed"),
@@ -35,7 +35,7 @@ Record = tuple[str, str]  # an option, and what it means
 
 
 class GroupedCommand(click.Command):
-    """A verb whose options are shown by what they are about; with `common`, `--help` shows only those."""
+    """A verb whose help groups the options by topic; with `common`, `--help` shows only those."""
 
     common: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ class GroupedCommand(click.Command):
         return ((title, records) for title, records in groups.items() if records)
 
     def _records(self, ctx: click.Context) -> Iterator[tuple[str, Record]]:
-        """The options that people may know of, by name."""
+        """The options that are not hidden, by name."""
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
@@ -75,6 +75,6 @@ def _group_of(name: str) -> str:
 
 
 def _place_in_group(name: str) -> int:
-    """Those of no group stay in the order in which the verb has them."""
+    """Options in no group keep the order of the verb."""
     names = GROUPS.get(_group_of(name), ())
     return names.index(name) if name in names else 0

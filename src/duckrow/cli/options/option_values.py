@@ -1,4 +1,4 @@
-"""Values of options: what people type, read by the rules of core."""
+"""Values of options, parsed by the rules of core."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duckrow.core.units import parse_duration_s, parse_size_bytes
 
 
 class Parsed(click.ParamType[Any]):
-    """A value that a rule of core reads."""
+    """A value that a function of core parses."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name

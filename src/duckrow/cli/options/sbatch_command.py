@@ -32,11 +32,11 @@ _SPELLINGS = {
     "begin": ("-b",),
     "hold": ("-H",),
 }
-"""What sbatch calls options of ours: other spellings of them, and nothing more."""
+"""sbatch's names for our own options: only other spellings."""
 
 
 def _variable(text: str) -> tuple[str, str]:
-    """By `-e`, sbatch means a file."""
+    """In sbatch, `-e` is a file, so the error says what to type for one."""
     if "=" not in text and text not in os.environ:
         raise UsageError(f"there is no variable {text}. Write NAME=VALUE; for a file of errors: --error {text}")
     return parse_variable(text)
@@ -47,7 +47,7 @@ _SRUN = 'command -v srun >/dev/null || srun() { "$@"; }'
 
 
 class SbatchLines(NamedTuple):
-    """The `#SBATCH` lines of the script that is submitted."""
+    """The `#SBATCH` lines of the submitted script."""
 
     options: dict[str, str]
     unused: list[str]
@@ -73,7 +73,7 @@ class SpeaksSbatch(GroupedCommand):
             raise UsageError(advice) from None
 
     def add_sbatch_lines(self, ctx: click.Context, script: str, words: list[str]) -> list[str] | None:
-        """Parse all of it again, with the script's lines before the words, so that the words win."""
+        """Parse everything again, with the script's lines before the typed words, so that the typed words win."""
         options = sbatch_options(script)
         ctx.meta[_META] = SbatchLines(options, [])
         if not options or ctx.params["on"] is not None:
@@ -98,7 +98,7 @@ def _given(ctx: click.Context) -> set[str]:
 def variables_for_sbatch(
     ctx: click.Context, spec: JobSpec, array: Array | None, wrap: str | None
 ) -> dict[str, str | None]:
-    """What a script written for sbatch finds, and what of ours it does not take along: None."""
+    """The variables that a script for sbatch expects; None for those of ours that it does not inherit."""
     options = ctx.meta[_META].options
     if not options and wrap is None:
         return {}
@@ -112,7 +112,7 @@ def variables_for_sbatch(
 
 
 def say_unused(ctx: click.Context) -> None:
-    """What will not be as it is on a cluster."""
+    """Say what will differ from a cluster."""
     lines = ctx.meta[_META]
     if lines.unused:
         from duckrow.cli.options.sbatch_script import in_one_line
@@ -133,7 +133,7 @@ def _calls_srun(script: str) -> bool:
 
 
 def say_not_read(ctx: click.Context) -> None:
-    """On a cluster a script is a run like any other; its lines are not those of the SLURM job that runs it."""
+    """On a cluster, a script is a run like any other: its lines do not apply to the SLURM job that runs it."""
     if ctx.meta[_META].options:
         say(
             f"duckrow: The script's {PREFIX} lines were not used. With --on, write them as options: --partition, --time"

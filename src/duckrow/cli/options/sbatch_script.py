@@ -12,7 +12,7 @@ from duckrow.core.slurm.sbatch_values import gpus_asked, tasks_of, time_limit, w
 
 class Meaning(NamedTuple):
     words: list[str]  # options of submit
-    unused: list[str]  # options of sbatch that mean nothing here
+    unused: list[str]  # options of sbatch without a meaning here
 
 
 # option of sbatch -> (what it sets in submit, how)
@@ -32,13 +32,13 @@ _MEANINGS: dict[str, tuple[str, Callable[[str], list[str]]]] = {
 _GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gres")
 _BY_THEMSELVES = (*_GPUS, "cpus-per-task", "export")  # these are read elsewhere
 UNDERSTOOD = (*_MEANINGS, *_BY_THEMSELVES)
-# What is so here anyway.
+# Always true here.
 _SO_ANYWAY = {"nodes": ("1", "1-1"), "ntasks": ("1",), "ntasks-per-node": ("1",), "open-mode": ("append", "a")}
 _QUIET = ("parsable", "quiet", "verbose")
 
 
 def meaning_of(options: Mapping[str, str], given: Collection[str]) -> Meaning:
-    """`given`: what is typed, which wins."""
+    """`given`: the typed options, which win."""
     words: list[str] = []
     for name, value in options.items():
         if name in _MEANINGS and not _is_whole_node(name, value):
@@ -63,7 +63,7 @@ def _cpu_words(options: Mapping[str, str], given: Collection[str]) -> list[str]:
 
 
 def _is_whole_node(name: str, value: str) -> bool:
-    """`--mem=0` is all the memory of a node; here there is no word for that."""
+    """`--mem=0` means all the memory of a node; there is no option for that here."""
     return name == "mem" and value.rstrip("KMGTkmgt") == "0"
 
 
@@ -80,7 +80,7 @@ def _unused(options: Mapping[str, str]) -> list[str]:
 
 
 def _more_than_a_number(name: str, value: str) -> Iterator[str]:
-    """`gpu:a100:2`, `a100:2`: GPUs are not chosen by their model. `shard:1`: nor is anything else given out."""
+    """`gpu:a100:2`, `a100:2`: duckrow does not choose GPUs by model. `shard:1`: it offers nothing but GPUs."""
     for part in value.split(","):
         words = part.removeprefix("gres/").removeprefix("gres:").replace("=", ":").split(":")
         kind, *rest = words if name == "gres" else ["gpu", *words]

@@ -10,7 +10,7 @@ from duckrow.core.slurm.sbatch_lines import PREFIX, options_in
 
 
 def words_in(script: str, prefix: str) -> list[str]:
-    """The words of these lines, with quotes and remarks as in a shell."""
+    """The words of these lines, with quotes and comments as in a shell."""
     words: list[str] = []
     for line in script_options(script, prefix).splitlines():
         try:
@@ -21,5 +21,5 @@ def words_in(script: str, prefix: str) -> list[str]:
 
 
 def sbatch_options(script: str) -> dict[str, str]:
-    """Long name -> value, empty for a flag. They stand before the first command; the last of each counts."""
+    """Long name -> value, empty for a flag. The lines come before the first command; the last of each counts."""
     return dict(options_in(words_in(script, PREFIX)))

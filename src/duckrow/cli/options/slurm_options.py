@@ -1,4 +1,4 @@
-"""The options that say where runs go, and what is asked of a cluster."""
+"""The options that say where runs go, and what to request from a cluster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def slurm_options(function: Function) -> Function:
 
 
 def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """Take them out of a verb's arguments: the cluster, and what is asked of it."""
+    """Take them out of a verb's arguments: the cluster, and the request to it."""
     on = values.pop("on")
     asked = {name: value for name in NAMES if (value := values.pop(name)) not in (None, ())}
     if on is None and asked:
@@ -54,7 +54,7 @@ def take_slurm_options(values: dict[str, Any]) -> tuple[str | None, dict[str, An
 
 
 def _here(asked: dict[str, Any]) -> str:
-    """What is meant by it on this machine, where there is such a thing."""
+    """The equivalent options on this machine, if there are any."""
     from duckrow.core.clusters.request import gpus_in
     from duckrow.core.slurm.sbatch_values import time_limit_here
 
@@ -68,7 +68,7 @@ def _here(asked: dict[str, Any]) -> str:
 
 
 def refuse_with_cluster(typed: Iterable[tuple[str, object, str]]) -> None:
-    """Options that mean nothing there: (name, its value, what to do instead)."""
+    """Refuse options that have no meaning on a cluster: (name, its value, what to do instead)."""
     for name, value, advice in typed:
         if value:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --on. {advice}")

@@ -1,4 +1,4 @@
-"""Where `duckrow submit` writes the output of jobs, and whether they would overwrite each other's."""
+"""Where `duckrow submit` writes the output of jobs, and whether they would overwrite each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OF_ANOTHER_FAMILY = ("fish", "csh", "tcsh", "nu", "xonsh")
 
 
 def output_of(outfile: str | None, error: str | None) -> OutputNames | None:
-    """Names that are complete only when a job has its id; None if there is nothing to complete."""
+    """Patterns that are filled in once a job has its id; None if there is nothing to fill in."""
     if error is None and (outfile is None or not any(sign in outfile for sign in "%\\")):
         return None
     from duckrow.api.adding.output_files import node_name, user_name
@@ -25,12 +25,12 @@ def output_of(outfile: str | None, error: str | None) -> OutputNames | None:
 
 
 def _pattern(path: str | None) -> str | None:
-    """From the root; the folder that we are in may have a % in its name."""
+    """An absolute path. The current folder may have a % in its name."""
     return None if path is None else os.path.join(os.getcwd().replace("%", "%%"), path)
 
 
 def refuse_outputs(specs: Sequence[JobSpec], outfile: str | None, output: OutputNames | None) -> None:
-    """Refuse what could not be written as it is meant."""
+    """Refuse output files that cannot work."""
     files = [outfile] * len(specs)
     if output is not None:
         shell = os.path.basename(specs[0].shell)

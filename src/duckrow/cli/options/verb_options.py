@@ -1,4 +1,4 @@
-"""What was typed for `run`, `sweep` and `submit`, as values: taken out of a verb's arguments once, when it begins."""
+"""The typed options of `run`, `sweep` and `submit` as values: taken out of a verb's arguments once, at its start."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class DeviceOptions(NamedTuple):
-    """Which devices may be given out, and how."""
+    """Which devices may be used, and how."""
 
     devices: tuple[str, ...]
     slots: int | None
     jobs_per_gpu: int | None
-    knobs: Mapping[str, Any]  # those of the policy, by their options; None: not typed
+    knobs: Mapping[str, Any]  # those of the policy, by option; None: not typed
 
     @property
     def is_chosen(self) -> bool:
@@ -29,7 +29,7 @@ class DeviceOptions(NamedTuple):
         return Policy.of_options(dict(self.knobs))
 
     def with_settings(self, settings: Settings) -> DeviceOptions:
-        """What was not typed is as the settings of `run` say."""
+        """Fill in what was not typed from the settings of `run`."""
         values: dict[str, Any] = {"devices": self.devices, "slots": self.slots, "jobs_per_gpu": self.jobs_per_gpu}
         values |= self.knobs
         fill_devices("run", values, settings)
@@ -37,7 +37,7 @@ class DeviceOptions(NamedTuple):
 
 
 class WatchOptions(NamedTuple):
-    """How runs are seen through."""
+    """How to watch the runs."""
 
     follow: bool | None
     max_failures: int | None
@@ -52,7 +52,7 @@ class WatchOptions(NamedTuple):
 class RunOptions(NamedTuple):
     devices: DeviceOptions
     watch: WatchOptions
-    gpu_count: int | None  # that each job gets; None: one device
+    gpu_count: int | None  # GPUs for each job; None: one device
     delimiter: str | None
     form: str  # commands, json
     resumed: str | None
@@ -71,7 +71,7 @@ class SweepOptions(NamedTuple):
     watch: WatchOptions
     gpu_count: int | None
     pattern: str | None
-    command_words: list[str] | None  # behind --
+    command_words: list[str] | None  # after --
     grids: list[dict[str, list[str]]]  # the words of each parameter
     file: str | None
     mode: str | None
@@ -92,7 +92,7 @@ class SubmitOptions(NamedTuple):
     outfile: str | None
     error: str | None
     after: tuple[str, ...]
-    dependency: tuple[str, ...]  # the same in sbatch's words
+    dependency: tuple[str, ...]  # the same in sbatch's syntax
     if_broken: str | None
     begin: str | None
     array: str | None
@@ -105,13 +105,13 @@ class SubmitOptions(NamedTuple):
 
 
 def take_run_options(values: dict[str, Any], gpu_count: int | None) -> RunOptions:
-    """Of what is left when those of all jobs and of clusters were taken out."""
+    """From what is left after the options of all jobs and of clusters were taken out."""
     return RunOptions(devices=_take_devices(values), watch=_take_watch(values), gpu_count=gpu_count, **values)
 
 
 def take_sweep_options(values: dict[str, Any], gpu_count: int | None, **behind: Any) -> SweepOptions:
-    """`behind`: what follows `-p` and `--`."""
-    del values["_param"], values["_or"]  # they stand in the help
+    """`behind`: the words after `-p` and `--`."""
+    del values["_param"], values["_or"]  # they are only for the help
     return SweepOptions(
         devices=_take_devices(values), watch=_take_watch(values), gpu_count=gpu_count, **behind, **values
     )

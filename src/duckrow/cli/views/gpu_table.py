@@ -1,4 +1,4 @@
-"""The GPUs as lines: a bar for the memory of each, and below it who is there."""
+"""The GPUs as lines: a memory bar for each, with its jobs and other processes below."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duckrow.core.jobs.title import title_of
 from duckrow.core.units import format_duration, format_mb, plural
 
 DeviceRow = dict[str, Any]
-_ASCII, _BLOCKS = ("#", "+", "."), ("█", "▓", "░")  # own, of others, free
+_ASCII, _BLOCKS = ("#", "+", "."), ("█", "▓", "░")  # our jobs, others, free
 _COLOURS = ("cyan", "yellow", "dim")
 
 
@@ -22,7 +22,7 @@ class Span(NamedTuple):
 
 
 def gpu_lines(devices: list[DeviceRow]) -> list[str]:
-    """Those of which there is a reading as bars; the others, if any, as a table."""
+    """GPUs with a reading as bars; the others, if any, as a table."""
     read = [device for device in devices if _is_read(device)]
     if not read:
         return device_lines(devices)
@@ -78,7 +78,7 @@ def _is_cpu(device: DeviceRow) -> bool:
 
 
 class _Layout:
-    """What there is room for, the same for all GPUs."""
+    """The columns that fit, the same for all GPUs."""
 
     def __init__(self, devices: list[DeviceRow], width: int) -> None:
         self._bar = 24 if width >= 100 else 16 if width >= 80 else 8 if width >= 56 else 0
@@ -147,7 +147,7 @@ def _degrees(device: DeviceRow) -> str:
 
 
 def _cells(parts: tuple[int, int], total: int, width: int) -> tuple[int, int, int]:
-    """How many cells of a bar each part gets, and what is left: what is more than nothing to speak of gets one."""
+    """How many cells of a bar each part gets, and the rest. A part of 1 percent or more gets at least one."""
     ends = [min(round(width * end / total), width) for end in (parts[0], parts[0] + parts[1])]
     if parts[0] * 100 >= total:
         ends = [max(end, 1) for end in ends]
@@ -157,7 +157,7 @@ def _cells(parts: tuple[int, int], total: int, width: int) -> tuple[int, int, in
 
 
 def _tenants(device: DeviceRow) -> list[list[Span]]:
-    """Who is there: the jobs that hold it, the processes that it was not given to."""
+    """Who uses it: the jobs that hold it, and processes of others."""
     here = {job["id"] for job in device["jobs"]}
     strangers = [process for process in device["processes"] if process["job_id"] not in here]
     strangers.sort(key=lambda process: -(process["mb"] or 0))
@@ -194,7 +194,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _line(spans: list[Span], width: int) -> str:
-    """Cut at the end of the line, and only then painted."""
+    """Cut the line to the width, then colour it."""
     line, left = "", width
     whole = "".join(span.text for span in spans).rstrip()
     if display_width(whole) <= width:

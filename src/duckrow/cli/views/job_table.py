@@ -33,7 +33,7 @@ def state_text(view: JobView) -> str:
 
 
 def clock_text(at: float) -> str:
-    """The time of today; of other days the date too."""
+    """The time if it is today, else with the date."""
     moment, today = time.localtime(at), time.localtime()
     form = "%H:%M:%S" if moment[:3] == today[:3] else "%Y-%m-%d %H:%M"
     return time.strftime(form, moment)
@@ -73,13 +73,13 @@ def print_jobs(views: Sequence[JobView], show_project: bool = False) -> None:
 
 
 def job_lines(views: Sequence[JobView], columns: Sequence[str] = ()) -> list[str]:
-    """The table; without `columns` those that say something here."""
+    """The table; without `columns`, those that are useful here."""
     show_project = not columns and len({view.project for view in views}) > 1
     return table_lines(*_table(views, columns or default_columns(views), show_project))
 
 
 def default_columns(views: Sequence[JobView]) -> list[str]:
-    """An ETA has its column where there is one."""
+    """There is an ETA column only if some job has an ETA."""
     columns = list(DEFAULT_COLUMNS)
     if any(view.eta_s is not None for view in views):
         columns.insert(columns.index("time") + 1, "eta")

@@ -10,12 +10,12 @@ from duckrow.kernel.log_ends import MOST_BYTES
 from duckrow.kernel.plain_files import open_plain
 
 _CHUNK_BYTES = 1 << 16
-_NO_LOG = (errno.ENOENT, errno.EINVAL, errno.ENXIO)  # there is none, or a pipe or a device in its place
-_LONGEST_BYTES = 1 << 17  # of a line that is held until its end is there
+_NO_LOG = (errno.ENOENT, errno.EINVAL, errno.ENXIO)  # there is none, or there is a pipe or a device in its place
+_LONGEST_BYTES = 1 << 17  # how much of a line is held back until it is complete
 
 
 class GrowingLog:
-    """A log that is being written; gives what has come since the last look."""
+    """A log that is being written; returns what is new since the last look."""
 
     def __init__(self, path: str, offset: int = 0) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class GrowingLog:
         try:
             with open_plain(self.path) as file:
                 size = file.seek(0, os.SEEK_END)
-                if size < self._offset:  # cut in the middle by --max-log: go on from its end
+                if size < self._offset:  # truncated by --max-log: continue from its end
                     self._offset = size
                 file.seek(self._offset)
                 while data := file.read(_CHUNK_BYTES):
@@ -37,12 +37,12 @@ class GrowingLog:
 
 
 class GrowingLines:
-    """The same by whole lines, with progress bars folded. However long the log and its lines, little is held."""
+    """The same by whole lines, with progress bars folded. It holds little in memory, however long the lines."""
 
     def __init__(self, path: str, offset: int = 0) -> None:
         self._log = GrowingLog(path, offset)
         self._partial = b""
-        self._is_within = False  # the beginning of a long line was given away already
+        self._is_within = False  # the beginning of a long line was already returned
 
     def more(self, final: bool = False) -> list[str]:
         text = b"".join(self.more_bytes(b"", final)).decode("utf-8", "replace")
@@ -51,7 +51,7 @@ class GrowingLines:
     def more_bytes(self, prefix: bytes = b"", final: bool = False) -> Iterator[bytes]:
         """The text to print, each line after the prefix, without what a progress bar has overwritten.
 
-        A line that does not end is given away in pieces, and then cannot be folded any more.
+        A very long line is returned in pieces, and then cannot be folded any more.
         """
         for data in self._log.more():
             if self._is_within and b"\n" not in data:

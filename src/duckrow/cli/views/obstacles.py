@@ -17,7 +17,7 @@ def obstacles(client: Client, some_wait: bool) -> str:
 
 
 def left_by_runs(runs: Sequence[EndedRun]) -> list[str]:
-    """The jobs that ended runs have left, with what to type to continue or drop them."""
+    """The jobs that ended runs have left behind, and what to type to continue or drop them."""
     lines = [
         f"{run.name} has ended with {plural(run.jobs, 'job')} left. "
         f"Continue: duckrow run --resume={run.name}. Drop: duckrow clean --run {run.name}"

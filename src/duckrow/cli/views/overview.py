@@ -1,4 +1,4 @@
-"""`duckrow` alone: how things are, and what to type next, on one screen."""
+"""`duckrow` alone: the current state, and what to type next, on one screen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from duckrow.cli.views.gpu_table import gpu_lines
 from duckrow.cli.views.obstacles import left_by_runs, obstacles
 from duckrow.core.jobs.job_filter import Filter
 
-_OWN_LINES = 8  # of the screen: all but the devices
+_OWN_LINES = 8  # lines of the screen that are not devices
 
 
 def overview() -> list[str]:

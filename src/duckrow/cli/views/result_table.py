@@ -15,12 +15,12 @@ from duckrow.core.sweeps.results import short_text
 from duckrow.core.units import format_duration, plural
 
 _HEADERS = {"time_s": "TIME", "peak_memory_mb": "MEMORY", "utilization": "BUSY", "gpu_seconds": "GPU-TIME"}
-_NARROWEST = 10  # what a table shrinks a column to before it runs over the end of the line
+_NARROWEST = 10  # columns shrink to this width before the table gets too wide
 _PATTERN_WIDTH = 200
 
 
 def print_results(shown: Results, columns: Sequence[str], may_leave_out: bool) -> list[str]:
-    """Print the rows; the columns for which the terminal has no room, if some may be left out."""
+    """Print the rows; returns the columns that did not fit, if some may be left out."""
     texts = {column: [_cell(column, row[column]) for row in shown] for column in columns}
     headers = {column: _header(shown, column) for column in columns}
     optional = [*shown.parameters, *shown.metrics, "peak_memory_mb"] if may_leave_out else []
@@ -32,7 +32,7 @@ def print_results(shown: Results, columns: Sequence[str], may_leave_out: bool) -
 
 
 def _without_room(texts: dict[str, list[str]], headers: dict[str, str], optional: Sequence[str]) -> list[str]:
-    """The last of the optional columns, as many as do not fit into a line however narrow they are made."""
+    """The last optional columns: those that do not fit into a line even at their narrowest."""
     if not sys.stdout.isatty():
         return []
     needed = {
@@ -48,7 +48,7 @@ def _without_room(texts: dict[str, list[str]], headers: dict[str, str], optional
 
 
 def _header(shown: Results, column: str) -> str:
-    """What is duckrow's own in capitals, what the user named as it was named."""
+    """duckrow's own columns in capitals; the user's parameters and metrics unchanged."""
     if column in shown.parameters or column in shown.metrics:
         return clean(column)
     return _HEADERS.get(column, column.upper())

@@ -16,7 +16,7 @@ from duckrow.core.ports import Observer
 
 
 class Watchers(Observer):
-    """Several who watch one run."""
+    """Several observers of one run."""
 
     def __init__(self, watchers: Sequence[Observer]) -> None:
         self._watchers = watchers
@@ -47,11 +47,11 @@ class Watchers(Observer):
 
 
 class Announcer(Observer):
-    """Prints a line before each job starts, at once, whoever reads."""
+    """Prints a line before each job starts, unbuffered."""
 
     def __init__(self, template: str, written: Mapping[str, str] = {}) -> None:
         self._template = template
-        self._written = written  # how GPUs are to be called, where not by their names
+        self._written = written  # how to write GPUs, if not by name
 
     def starting(self, attempt: LiveAttempt) -> None:
         if sys.stdout is None:  # closed
@@ -61,22 +61,22 @@ class Announcer(Observer):
         )
         rest = line.encode("utf-8", "surrogateescape") + b"\n"
         try:
-            while rest:  # past the buffer, which would keep what nobody takes and fail at the end
+            while rest:  # unbuffered: a buffer would keep what nobody reads, and fail at exit
                 rest = rest[os.write(sys.stdout.fileno(), rest) :]
         except OSError:
-            pass  # nobody listens any more; the jobs keep running
+            pass  # nobody is reading any more; the jobs keep running
 
 
 class EventWriter(Observer):
     """JSON lines: one when a job starts, one when it has ended. Documented in docs/json.md.
 
-    A start is told behind the end that made room for it, and that of a job in a line when its turn has come.
+    A start comes after the end that made room for it. A lined-up job is reported as started when its turn comes.
     """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self.host_id: int | None = None  # whose jobs are told; those of a dead run that we watch are not ours
-        self._behind: dict[int, LiveAttempt] = {}  # attempt -> the one that is lined up behind it
+        self.host_id: int | None = None  # whose jobs are reported; jobs of a dead run that we watch are not ours
+        self._behind: dict[int, LiveAttempt] = {}  # attempt -> the one lined up behind it
 
     def started(self, attempt: LiveAttempt) -> None:
         if attempt.follows is None:
@@ -101,13 +101,13 @@ class EventWriter(Observer):
             self._file.write(json.dumps({**what, **where, **more}) + "\n")
             self._file.flush()
         except OSError:
-            pass  # nobody listens any more; the jobs keep running
+            pass  # nobody is reading any more; the jobs keep running
 
 
 def open_events(path: str) -> TextIO:
     path = "/dev/stdout" if path == "-" else path
     try:
-        # Appended: it may be the file that standard output already goes to.
+        # Append: standard output may already go to this file.
         return open(path, "a", encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise UsageError(f"--events: {path} cannot be written: {error.strerror}.") from None

@@ -15,7 +15,7 @@ from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 
 _GROUPS_SHOWN = 3
 _LINES_SHOWN = 5
-_FAILURES_KEPT = 20_000  # whose logs are read to group them; the others are counted
+_FAILURES_KEPT = 20_000  # failures whose logs are read to group them; the others are only counted
 _COMMANDS_LISTED = 5
 
 
@@ -54,7 +54,7 @@ class Report:
         return ending
 
     def take_back(self, job_id: int) -> None:
-        """The job had failed, and is tried again after all."""
+        """The job was counted as failed, but is retried after all."""
         self.outcomes[Outcome.FAILED] -= 1
         for ending in [ending for ending in self.failures if ending.attempt.job.id == job_id][-1:]:
             self.failures.remove(ending)

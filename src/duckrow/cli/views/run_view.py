@@ -18,7 +18,7 @@ from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Observer, Progress
 from duckrow.core.units import format_duration, plural
 
-_TOLD_AT_ONCE = 3  # failures that are told when they happen; the others only at the end
+_TOLD_AT_ONCE = 3  # failures that are reported at once; the others only at the end
 PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
 
 
@@ -33,7 +33,7 @@ class RunView(Observer):
         self.began_mono = time.monotonic()
         self.run: Progress | None = None
         self._left_behind = 0  # jobs that succeeded, but left processes that had to be stopped
-        self.last_code: int | None = None  # how the last job ended, as a shell would say it
+        self.last_code: int | None = None  # the exit code of the last job, as a shell reports it
 
     def attach(self, run: Progress) -> None:
         self.run = run
@@ -56,7 +56,7 @@ class RunView(Observer):
         if verdict.again:
             self.tell(f"{attempt.job.words}: {verdict.detail}.")
         elif not self._tells_exit_codes and not verdict.detail:
-            return  # it is returned
+            return  # it becomes our exit code
         elif verdict.outcome is not Outcome.SUCCEEDED and not self.run.interrupts:
             if self.report.failed <= _TOLD_AT_ONCE:
                 why = f" ({verdict.detail})" if verdict.detail else ""
@@ -77,7 +77,7 @@ class RunView(Observer):
         self.tell("the problem is solved; continuing.")
 
     def event(self, what: str, detail: Any) -> None:
-        """What the run itself has to say."""
+        """An event of the run itself."""
         assert self.run is not None
         running = len(self.run.running)
         them = "it" if running == 1 else "them"
@@ -98,7 +98,7 @@ class RunView(Observer):
 
 
 class FollowView(RunView):
-    """All output, each line behind the job it comes from."""
+    """All output; each line begins with its job."""
 
     pulse_s = 0.1
 
@@ -131,7 +131,7 @@ def _print_lines(prefix: str, log: GrowingLines, final: bool) -> None:
 
 
 class LiveView(RunView):
-    """In a terminal: how far it is, what runs where, and when it will be done."""
+    """In a terminal: its progress, what is running where, and when it will be done."""
 
     pulse_s = 0.125
 
@@ -160,7 +160,7 @@ class LiveView(RunView):
             pass
 
     def event(self, what: str, detail: Any) -> None:
-        if what != "waiting":  # that stands in the picture, as long as it lasts
+        if what != "waiting":  # the live view already shows that
             super().event(what, detail)
 
     def pulse(self) -> None:

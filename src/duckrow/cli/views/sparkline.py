@@ -10,9 +10,9 @@ _BLOCKS, _ASCII = "▁▂▃▄▅▆▇█", "_.-:=+*#"
 
 
 def sparkline(points: Sequence[tuple[float, float]], top: float, width: int = _WIDTH) -> str:
-    """`points`: (time, value), by time. Each sign stands for the same time and shows the highest value in it.
+    """`points`: (time, value), by time. Each character covers the same time span, and shows its highest value.
 
-    Where nothing was read, the value is that of the time before.
+    A span without readings shows the value of the one before.
     """
     speaks_utf = (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
     signs = _BLOCKS if speaks_utf else _ASCII

@@ -9,7 +9,7 @@ from duckrow.api.queue.views import JobView
 
 
 def as_tree(views: Sequence[JobView], edges: Iterable[tuple[int, int]]) -> list[JobView]:
-    """The jobs in that order, their names drawn in. `edges` are (job, job that it waits for).
+    """The jobs in tree order, with indented names. `edges` are (job, job that it waits for).
 
     A job that waits for several is shown below the last of them.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from duckrow.dropin.gpu_task_scheduler.config_manager import ConfigManager
     from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfigManager", "GPUTask", "GPUTaskScheduler"]
 
-# Where each name is. The process of a task needs one of them, and must not have to load the others.
+# Where each name is. The process of a task needs one of them, and should not load the others.
 _HOMES = {"ConfigManager": "config_manager", "GPUTask": "gpu_task", "GPUTaskScheduler": "gpu_task_scheduler"}
 
-if not TYPE_CHECKING:  # to a type checker it would say that any name is there
+if not TYPE_CHECKING:  # it would tell a type checker that every name exists
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:

@@ -87,20 +87,20 @@ class ConfigManager:
 
 
 def _settings_of(given: Mapping[str, Any], slots: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """All of them. Folders that the user has not named are absolute, as a task may go elsewhere."""
+    """All settings. Default folders are absolute, because a task may change its folder."""
     here = {name: os.path.abspath(folder) for name, folder in _FOLDERS.items()}
     return {**DEFAULTS, **here, **given, "gpu": [",".join(slot) for slot in slots]}
 
 
 def _copy_of(config: dict[str, Any]) -> dict[str, Any]:
-    """What cannot be copied, such as a lock, is shared."""
+    """Values that cannot be copied, such as a lock, are shared."""
     return {name: _copy_of_value(value) for name, value in config.items()}
 
 
 def _copy_of_value(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception:  # whatever a foreign object does while it is copied
+    except Exception:  # any error of somebody else's object while it is copied
         return value
 
 

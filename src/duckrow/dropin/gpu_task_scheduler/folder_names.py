@@ -1,4 +1,4 @@
-"""The name of the folder of each combination: the original's, wherever that can be the name of one folder."""
+"""The folder name of each combination: as in the original, if that can be the name of one folder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from duckrow.dropin.gpu_task_scheduler.success_notes import note_of
 
-_LONGEST_BYTES = 255  # that file systems have room for
-_LONGEST_MARKED_BYTES = 240  # before a mark of 8 and, among many that look alike, a number
+_LONGEST_BYTES = 255  # the limit of file systems
+_LONGEST_MARKED_BYTES = 240  # leaves room for a mark of 8 bytes and, for combinations that look alike, a number
 
 
 class FolderNames:
@@ -18,7 +18,7 @@ class FolderNames:
         self._indicator, self._separator, self._longest_value = indicator, separator, longest_value
 
     def of_all(self, points: Sequence[dict[str, Any]]) -> list[str]:
-        """Each combination's own: where two would have the same, all but the first get a mark behind it."""
+        """A unique name for each combination: if two would have the same, all but the first get a mark appended."""
         owners: dict[str, dict[str, Any]] = {}
         return [self._own_name(point, owners) for point in points]
 
@@ -27,7 +27,7 @@ class FolderNames:
         if _same(owners.setdefault(plain, point), point):
             return plain
         marked = _marked(plain, point)
-        further = (f"{marked}-{number}" for number in itertools.count(2))  # such as of objects that all look alike
+        further = (f"{marked}-{number}" for number in itertools.count(2))  # for objects that all look alike
         return next(name for name in itertools.chain([marked], further) if _same(owners.setdefault(name, point), point))
 
     def _plain_name(self, point: Mapping[str, Any]) -> str:
@@ -38,7 +38,7 @@ class FolderNames:
 
 
 def _can_be_a_folder(name: str) -> bool:
-    """One folder, never one within another. An empty name is the folder of all results."""
+    """Whether it is one folder, not a nested one. An empty name would be the folder of all results."""
     try:
         fits = len(name.encode()) <= _LONGEST_BYTES
     except UnicodeEncodeError:
@@ -57,8 +57,8 @@ def _mark(point: Mapping[str, Any]) -> str:
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two combinations are one. Those that cannot be compared, such as of arrays, are two."""
+    """Whether two combinations are equal. Those that cannot be compared, such as arrays, are not."""
     try:
         return one is other or (bool(one == other) and repr(one) == repr(other))
-    except Exception:  # of a foreign __eq__ or __repr__
+    except Exception:  # from somebody else's __eq__ or __repr__
         return False

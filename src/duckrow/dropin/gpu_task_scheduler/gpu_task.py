@@ -10,14 +10,14 @@ import sys
 from duckrow.api.call import code_of, print_lines_at_once
 from duckrow.dropin.gpu_task_scheduler.success_notes import add_success, note_of, successes_in
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import IO, Any
 
 
 class GPUTask:
-    """To be inherited from; `main` is the test."""
+    """The base class of tasks; `main` is the test."""
 
     def __init__(self, config: Mapping[str, Any], work_dir: str) -> None:
         self._config = config
@@ -28,11 +28,11 @@ class GPUTask:
         return {}
 
     def main(self) -> None:
-        """Nothing, for a class that has none of its own."""
+        """Does nothing unless overridden."""
 
 
 def imported_by_runs(arguments: list[str]) -> list[str]:
-    """For a warm Python from which tasks are forked: the module, or the script, whose libraries they all need."""
+    """For a preloaded Python that forks tasks: the module or script whose libraries they all need."""
     path, _ = arguments
     print_lines_at_once()
     with open(path, "rb") as file:
@@ -46,7 +46,7 @@ def imported_by_runs(arguments: list[str]) -> list[str]:
 
 
 def forked_main(arguments: list[str]) -> int:
-    """What a task's process does: the task that stands at this place of this file. The exit code."""
+    """The main function of a task's process: runs the task at this place of this file; returns the exit code."""
     path, place = arguments
     print_lines_at_once()
     try:
@@ -55,7 +55,7 @@ def forked_main(arguments: list[str]) -> int:
             file.seek(int(place))
             config, work_dir, who = pickle.load(file)
         run_task(task_class, config, work_dir, who)
-    except BaseException as error:  # of the task, whatever it is
+    except BaseException as error:  # from the task, so it may be any
         code = code_of(error) if isinstance(error, SystemExit) else 1
         if code:
             import traceback
@@ -66,7 +66,7 @@ def forked_main(arguments: list[str]) -> int:
 
 
 def _read_class(file: IO[bytes]) -> type[GPUTask]:
-    """Its module is imported here, in the process of each task, as it was by the tool whose place this takes."""
+    """Imports its module in the process of each task, as the original tool did."""
     sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the script knew how to find
     _, script = pickle.load(file)
     found: Any = pickle.load(file)
@@ -79,7 +79,7 @@ def _read_class(file: IO[bytes]) -> type[GPUTask]:
 
 
 def run_task(task_class: type[GPUTask], config: Mapping[str, Any], work_dir: str, who: str) -> None:
-    """The task, alone in its folder, and a note there if it has succeeded. `work_dir` is absolute."""
+    """Run the task, alone in its folder, and leave a note there if it succeeds. `work_dir` is absolute."""
     noted = note_of(config)  # the task may change it
     _have_alone(work_dir)
     if successes_in(work_dir).get(who) == noted:
@@ -113,16 +113,16 @@ def _have_alone(folder: str) -> None:
 
 
 def _draw_into_files() -> None:
-    """Figures are not to be shown on a screen."""
+    """Make matplotlib draw into files, not on a screen."""
     if os.environ.get("MPLBACKEND") != "Agg":
         os.environ["MPLBACKEND"] = "Agg"
     matplotlib = sys.modules.get("matplotlib")
-    if matplotlib is not None:  # it is too late for the variable
+    if matplotlib is not None:  # too late for the variable
         matplotlib.use("Agg")
 
 
 if __name__ == "__main__":
-    # By its name: the class of a task inherits from that one's GPUTask.
+    # Imported by name: the class of a task inherits from the GPUTask of that module.
     from duckrow.dropin.gpu_task_scheduler.gpu_task import forked_main as main_by_name
 
     sys.exit(main_by_name(sys.argv[1:]))

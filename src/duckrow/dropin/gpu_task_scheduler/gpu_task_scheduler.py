@@ -20,22 +20,22 @@ from duckrow.dropin.gpu_task_scheduler.task_jobs import Task, jobs_of, name_of_c
 from duckrow.dropin.gpu_task_scheduler.temporary import TaskCalls
 
 _NAMED = 20  # failed tasks that are listed
-# Whatever the settings say of other runs: here the slots are those of the configuration, and tasks have logs. What has
-# not been run is run when the script is started again.
+# Whatever the settings say for other runs: here the slots come from the configuration, and tasks have logs. Tasks that
+# have not run will run when the script is started again.
 _OPTIONS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
 
 
 class GPUTaskScheduler:
     def __init__(self, config: Mapping[str, Any], gpu_task_class: type[GPUTask]) -> None:
-        if executes_script():  # as one of its own tasks does, whose class stands in the script
+        if executes_script():  # the process of a task does, because its class is in the script
             return
         self._config_manager = ConfigManager(config)
         self._gpu_task_class = gpu_task_class
         self._settings = self._config_manager.get_all_scheduler_config()
         self._gpus: list[str] = self._settings["gpu"]
-        self._by_folder: dict[str, Task] = {}  # what runs, by the folder of its job
-        self._outcomes: dict[str, str] = {}  # of those that have ended
-        self._log_file: int | None = None  # while it is started, if there is one
+        self._by_folder: dict[str, Task] = {}  # running tasks, by the folder of their job
+        self._outcomes: dict[str, str] = {}  # of ended tasks
+        self._log_file: int | None = None  # during `start`, if there is one
 
     def start(self, check: bool = True) -> None:
         """Run all tasks that have not succeeded. With `check`, failures end the program with exit code 1."""
@@ -61,9 +61,9 @@ class GPUTaskScheduler:
             print(self._report(failed, len(tasks)), file=sys.stderr)
 
     def _tasks(self, calls: TaskCalls) -> list[Task]:
-        """Those that are to be run; the others are told."""
-        found: dict[str, Task] = {}  # by name: the very same combination may be listed twice
-        skipped: dict[str, bool] = {}  # whether its global settings were others
+        """The tasks to run; the others are reported as skipped."""
+        found: dict[str, Task] = {}  # by name: the same combination may be listed twice
+        skipped: dict[str, bool] = {}  # whether its global settings were different
         who = name_of_class(self._gpu_task_class)
         items = self._config_manager.all_configs()
         for point, item in zip(self._config_manager.get_all_test_config(), items, strict=True):
@@ -77,7 +77,7 @@ class GPUTaskScheduler:
         return list(found.values())
 
     def _log_of(self, work_dir: str, calls: TaskCalls, number: int) -> str:
-        """Without a log_file, what tasks print lies with their calls, which are removed if all have succeeded."""
+        """Without a log_file, logs are stored with the calls, which are removed if all tasks succeed."""
         if self._settings["log_file"] is None:
             return os.path.join(calls.folder, f"{number}.log")
         return os.path.join(work_dir, self._settings["log_file"])
@@ -97,12 +97,12 @@ class GPUTaskScheduler:
             calls.needed = code != EXIT_OK
         return code
 
-    # -- telling ----------------------------------------------------------------------------------------------
+    # -- reporting --------------------------------------------------------------------------------------------
 
     def _note(self, event: Event) -> None:
         task = self._by_folder.get(event["folder"])
         if task is None:
-            return  # a job of a run that was killed, which ours has watched to its end
+            return  # a job of a killed run, which our run watched to its end
         gpus = ",".join(name for name in event["devices"] if Device(name).is_gpu)
         if event["event"] == "starting":
             self._log("receives", task.name, gpus, event["at"])
@@ -110,7 +110,7 @@ class GPUTaskScheduler:
             self._outcomes[task.name] = event["outcome"]
             self._log("finishes", task.name, gpus, event["at"])
             if event["outcome"] != "succeeded":
-                forget_success(task.work_dir, task.who)  # it may have been killed behind its last line
+                forget_success(task.work_dir, task.who)  # it may have been killed after its last line
 
     def _log(self, verb: str, name: str, gpus: str, at: float) -> None:
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) + f",{int(at % 1 * 1000):03}"
@@ -154,23 +154,23 @@ def _tell(line: bytes) -> None:
     try:
         print(line.decode().rstrip("\n"), file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        pass  # nobody listens any more; the tasks go on
+        pass  # nobody is reading any more; the tasks keep running
 
 
 def _success_of(work_dir: str, who: str, point: Mapping[str, Any]) -> Note | None:
-    """The configuration with which this combination has succeeded in its folder: by this script, or else by another."""
+    """The configuration with which this combination succeeded in its folder, preferably by this script."""
     noted = successes_in(work_dir)
     ours_first = [noted[name] for name in sorted(noted, key=lambda name: name != who)]
     return next((note for note in ours_first if not _is_of_another(note, point)), None)
 
 
 def _is_of_another(noted: Note, point: Mapping[str, Any]) -> bool:
-    """Whether the note of a success tells of another combination, which once had the same name."""
+    """Whether this note is about another combination, which once had the same name."""
     return bool(noted) and any(noted.get(name) != value for name, value in note_of(point).items())
 
 
 def _make_ready(task: Task) -> None:
-    """Make the task's folder; keep the log of an earlier try beside the new one."""
+    """Create the task's folder; keep the log of an earlier attempt beside the new one."""
     for folder in {task.work_dir, os.path.dirname(task.log)}:
         os.makedirs(folder, exist_ok=True)
     if os.path.exists(task.log):

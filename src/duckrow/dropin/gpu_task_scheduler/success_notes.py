@@ -1,7 +1,7 @@
 """The file in a task's folder that says which tasks have succeeded there, and with which configurations.
 
-Several scripts may work in one folder, such as one that trains and one that evaluates. Each has its own note there, by
-the name of its class, and takes away no other.
+Several scripts may work in one folder, such as one that trains and one that evaluates. Each has its own note there,
+under the name of its class, and removes no other.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import json
 import os
 import re
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
 Note = dict[str, str]
-"""A configuration, in words."""
+"""A configuration, as text."""
 
 SUCCESS = ".duckrow-succeeded"
 SOMEBODY = ""
-"""Who has succeeded where the file does not say it, as one that a person has made with `touch`."""
+"""The name used if the file does not say who succeeded, for example one created with `touch`."""
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # made once, and not in each of a thousand forked tasks
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # compiled once, not in each of a thousand forked tasks
 
 
 def note_of(config: Mapping[str, Any]) -> Note:
@@ -35,9 +35,9 @@ def _without_address(text: str) -> str:
 
 
 def successes_in(folder: str) -> dict[str, Note]:
-    """Who has succeeded in this folder, with which configuration; that is empty if nobody knows it."""
+    """Who has succeeded in this folder -> with which configuration, empty if unknown."""
     path = f"{folder}/{SUCCESS}"
-    if not os.access(path, os.F_OK):  # of a thousand tasks none, for most
+    if not os.access(path, os.F_OK):  # the usual case
         return {}
     try:
         with open(path) as file:
@@ -58,7 +58,7 @@ def add_success(folder: str, who: str, note: Note) -> None:
 
 
 def forget_success(folder: str, who: str) -> None:
-    """Only that of this task: what others did in the same folder is as good as before."""
+    """Remove only the note of this task: those of others in the same folder stay valid."""
     noted = successes_in(folder)
     if noted.pop(who, None) is None:
         return
@@ -69,7 +69,7 @@ def forget_success(folder: str, who: str) -> None:
 
 
 def _write(folder: str, noted: dict[str, Note]) -> None:
-    """All of it or nothing, whenever we are killed. As `open` would, without the three objects that it makes."""
+    """Write all or nothing, even if we are killed. Without `open`, which would create three objects."""
     path = f"{folder}/{SUCCESS}"
     fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     left = json.dumps(noted).encode()

@@ -18,22 +18,22 @@ from duckrow.api.calls.script_again import script_of
 from duckrow.core.errors import UsageError
 from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
 
-_MODULE = GPUTask.__module__  # what a task's process runs, and has imported when it begins warm
+_MODULE = GPUTask.__module__  # what a task's process runs; a warm start has already imported it
 _FILE = "tasks.pkl"
 
 
 class Task(NamedTuple):
-    """A combination that is to be run."""
+    """A combination to run."""
 
     name: str
     config: dict[str, Any]
-    work_dir: str  # absolute: a task may go elsewhere
+    work_dir: str  # absolute: a task may change its folder
     log: str
-    who: str  # what runs there, apart from other scripts that work in the same folder
+    who: str  # tells it from other scripts that work in the same folder
 
 
 def name_of_class(task_class: type[GPUTask]) -> str:
-    """The same each time that the same script is started, and in every process."""
+    """The same at each start of a script, and in every process."""
     module = task_class.__module__
     if module == "__main__":
         script = script_of(task_class)
@@ -42,20 +42,20 @@ def name_of_class(task_class: type[GPUTask]) -> str:
 
 
 def jobs_of(tasks: Sequence[Task], task_class: type[GPUTask], calls: str, slots: int) -> list[dict[str, Any]]:
-    """A line of `duckrow run --format json` for each; what they call is in one file of the folder `calls`."""
+    """A line of `duckrow run --format json` for each task; their calls are in one file of the folder `calls`."""
     path = os.path.join(calls, _FILE)
     places, carries_code = _store(tasks, task_class, path)
     jobs = [_job(task, task_class, path, place) for task, place in zip(tasks, places, strict=True)]
     warm = f"{_MODULE},cloudpickle" if carries_code else _MODULE
     alike = Counter(repr(job["env"]) for job in jobs)
     for job in jobs:
-        if alike[repr(job["env"])] > slots:  # with as many places as jobs, a preloaded Python gains nothing
+        if alike[repr(job["env"])] > slots:  # with as many slots as jobs, a preloaded Python gains nothing
             job["preload"] = warm
     return jobs
 
 
 def _store(tasks: Sequence[Task], task_class: type[GPUTask], path: str) -> tuple[list[int], bool]:
-    """Where in the file each task stands, and whether the class brings its own code, being one of a notebook."""
+    """(the place of each task in the file, whether the class is pickled with its code, as in a notebook)."""
     import cloudpickle
 
     from duckrow.api.calls.pickled_by_name import ByName
@@ -72,7 +72,7 @@ def _store(tasks: Sequence[Task], task_class: type[GPUTask], path: str) -> tuple
             places.append(file.tell())
             try:
                 (ByName if script else cloudpickle.Pickler)(file).dump((task.config, task.work_dir, task.who))
-            except Exception as error:  # whatever a foreign object does while it is pickled
+            except Exception as error:  # any error of somebody else's object while it is pickled
                 what = f"The configuration of task {task.name} cannot be pickled: {error}."
                 raise UsageError(f"{what}{_culprits(task.config)} Nothing was run.") from error
     return places, b"cloudpickle" in carried
@@ -89,15 +89,15 @@ def _job(task: Task, task_class: type[GPUTask], path: str, place: int) -> dict[s
 
 
 def _variables(task: Task, task_class: type[GPUTask]) -> dict[str, str]:
-    """What the task requires, before its process exists: some variables are read when Python starts."""
+    """The variables that the task requires, found before its process exists: Python reads some of them at its start."""
     plain = {"MPLBACKEND": "Agg"}
     if task_class.required_env is GPUTask.required_env:
         return plain
     try:
-        # A copy: the task may change what it is given, and other tasks have the same values.
+        # A copy: the task may change its values, and other tasks share them.
         required = task_class(copy.deepcopy(task.config), task.work_dir).required_env()
         variables = {str(name): str(value) for name, value in required.items()}
-    except (Exception, SystemExit):  # of the user's code: it is raised again in the task's process, and in its log
+    except (Exception, SystemExit):  # from the user's code: the task's process raises it again, into its log
         return plain
     possible = all(name and "=" not in name and "\0" not in name + value for name, value in variables.items())
     return {**plain, **variables} if possible else plain
@@ -113,11 +113,11 @@ def _can_be_pickled(value: Any) -> bool:
 
     try:
         return bool(cloudpickle.dumps(value))
-    except Exception:  # whatever a foreign object does while it is pickled
+    except Exception:  # any error of somebody else's object while it is pickled
         return False
 
 
 def _job_name(name: str) -> str:
-    """The name of a task as that of a job."""
+    """The name of a task as a job name."""
     cleaned = re.sub(r"[^A-Za-z0-9._+=,@-]+", "_", name).strip(",")[:80]
     return cleaned if re.match(r"[A-Za-z_]", cleaned) and cleaned != "last" else f"task-{cleaned}".rstrip("-")

@@ -12,7 +12,7 @@ _LIST = "jobs.jsonl"
 
 
 class TaskCalls:
-    """A folder for the calls. While it is needed it stays: for a run that goes on, for `duckrow rerun` of a task."""
+    """A folder for the calls. It stays while it is needed: for a run that continues, for `duckrow rerun` of a task."""
 
     def __init__(self, temp_folder: str) -> None:
         self._parent = os.path.abspath(temp_folder)
@@ -31,7 +31,7 @@ class TaskCalls:
 
 
 def _remove_old(parent: str) -> None:
-    """Those of earlier starts, whose tasks this one runs again; a run that still goes on has its list locked."""
+    """Remove the folders of earlier starts, whose tasks this one runs again. A live run holds a lock on its list."""
     for name in os.listdir(parent):
         folder = os.path.join(parent, name)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from duckrow.dropin.quackpack.apply_functions import (
         find_free_ports,
@@ -26,7 +26,7 @@ __all__ = [
     "schedule_cmd_gpus",
 ]
 
-# Where each name is. An attempt needs the apply functions, and must not have to load the others.
+# Where each name is. An attempt needs the apply functions, and should not load the others.
 _HOMES = {
     "GpuInfo": "gpus",
     "GpuJobInfo": "schedule",
@@ -39,7 +39,7 @@ _HOMES = {
     "schedule_cmd_gpus": "schedule",
 }
 
-if not TYPE_CHECKING:  # to a type checker it would say that any name is there
+if not TYPE_CHECKING:  # it would tell a type checker that every name exists
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:

@@ -1,4 +1,4 @@
-"""The calls of apply functions, and where the functions are kept for when their program has ended."""
+"""Calls apply functions, and stores them for use after their program has ended."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FUNCTIONS = "functions.pkl"
 
 
 class Answer(NamedTuple):
-    """What an attempt runs: the command, and what of its environment is changed (None: removed); or why nothing."""
+    """What an attempt runs: the command, and the changes to its environment (None: removed); or why nothing runs."""
 
     command: str = ""
     changes: dict[str, str | None] = {}
     failure: str = ""
-    claims: list[int] = []  # files that belong to the command, which hold its ports
+    claims: list[int] = []  # files for the command to inherit, which hold its ports
 
 
 def call_all(functions: Sequence[ApplyFunction], command: str, env: dict[str, str]) -> Answer:
@@ -33,7 +33,7 @@ def call_all(functions: Sequence[ApplyFunction], command: str, env: dict[str, st
         for function in functions:
             name = getattr(function, "__name__", repr(function))
             command = _checked(function(command, env))
-    except BaseException as error:  # an exit is not a command either
+    except BaseException as error:  # SystemExit too: it is not a command
         # Without our own frame.
         told = traceback.format_exception(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
         why = f"The apply functions failed ({name}), so this job's command was not run."
@@ -49,7 +49,7 @@ def _checked(cmd: object) -> str:
 
 
 def store_functions(functions: Sequence[ApplyFunction], folder: str) -> None:
-    """For when we are no longer there to be asked. Functions that cannot be pickled can then not be called."""
+    """Store them for use after this program has ended. Functions that cannot be pickled cannot be called then."""
     import cloudpickle
 
     from duckrow.api.call import private
@@ -57,7 +57,7 @@ def store_functions(functions: Sequence[ApplyFunction], folder: str) -> None:
 
     try:
         pickled = cloudpickle.dumps(list(functions), protocol=PROTOCOL)
-    except Exception:  # whatever a foreign object does while it is pickled
+    except Exception:  # any error of somebody else's object while it is pickled
         return
     with open(os.path.join(folder, _FUNCTIONS), "wb", opener=private) as file:
         pickle.dump([os.path.abspath(place) for place in sys.path], file, protocol=PROTOCOL)
@@ -75,6 +75,6 @@ def call_stored(folder: str, command: str, env: dict[str, str]) -> Answer:
         with open(path, "rb") as file:
             sys.path[:] = pickle.load(file)  # first: what follows may name modules that only the caller could find
             functions = pickle.load(file)
-    except BaseException:  # of a module that is gone, or whatever else a foreign object does
+    except BaseException:  # a missing module, or any error of somebody else's object
         return Answer(failure=f"{traceback.format_exc()}The apply functions cannot be read, so nothing was run.")
     return call_all(functions, command, env)

@@ -1,4 +1,4 @@
-"""Functions that adapt a command to the place where it is launched, and what they are made of."""
+"""Functions that adapt a command to the place where it is launched, and their building blocks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import socket
 from collections.abc import Mapping
 
 _LAUNCHER = "torch.distributed.launch"
-_TRIES = 100  # ports that other jobs have been given
-_claims: list[int] = []  # files that have the names of the ports which were given out
+_TRIES = 100  # how often to try another port
+_claims: list[int] = []  # sockets that claim the ports in use
 
 
 def insert_string(total_str: str, previous_str: str, insert_str: str) -> str:
-    """Put a word behind the first that is `previous_str`. All else, quotes and blanks too, stays as it is."""
+    """Insert a word after the first `previous_str`. Everything else, including quotes and blanks, stays the same."""
     found = re.search(rf"(?<!\S){re.escape(previous_str)}(?!\S)", total_str)
     if found is None:
         raise ValueError(f"'{previous_str}' is not a word of this command: {total_str}")
@@ -43,7 +43,7 @@ def fresh_n_proc_per_node(cmd: str, env: Mapping[str, str]) -> str:
 
 
 def _own_port() -> int:
-    """A free port that no other job has been given that still runs, although it may not have opened it yet."""
+    """A free port that was not given to another running job, which may not have opened it yet."""
     for _ in range(_TRIES):
         port = find_free_ports()
         assert isinstance(port, int)
@@ -53,7 +53,7 @@ def _own_port() -> int:
 
 
 def _claim(port: int) -> bool:
-    """Put our name on it. The socket goes along to the command, and the kernel closes it when that has ended."""
+    """Claim the port by a named socket. The command inherits it, and the kernel closes it when the command ends."""
     name = socket.socket(socket.AF_UNIX)
     try:
         name.bind(f"\0duckrow-port-{port}")
@@ -66,6 +66,6 @@ def _claim(port: int) -> bool:
 
 
 def take_claims() -> list[int]:
-    """The files that came with the ports given out since this was last asked: whoever takes them closes them."""
+    """The claims of the ports handed out since the last call; the caller must close them."""
     taken, _claims[:] = list(_claims), []
     return taken

@@ -1,7 +1,7 @@
-"""Apply functions called in the program that has them, one after the other as jobs are launched.
+"""Calls apply functions in their own program, one after the other, as jobs are launched.
 
-So they keep what they count from job to job. An attempt asks for its answer through a socket, and becomes the command
-that it gets.
+So they keep their state from job to job. An attempt asks for its answer through a socket, and replaces itself by the
+command that it gets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SOCKET = "apply.socket"
 
 
 class ApplyServer:
-    """Answers attempts, each as soon as its functions have been called."""
+    """Answers each attempt once its functions have been called."""
 
     def __init__(self, functions: Sequence[ApplyFunction], folder: str) -> None:
         self._functions = functions
@@ -84,7 +84,7 @@ def _close(files: list[int]) -> None:
 
 
 def ask(folder: str, attempt: str) -> Answer | None:
-    """What the caller says of this attempt; None if it has ended."""
+    """The caller's answer for this attempt; None if the caller has ended."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             with _short_path(folder) as path:
@@ -103,7 +103,7 @@ def ask(folder: str, attempt: str) -> Answer | None:
 
 @contextmanager
 def _short_path(folder: str) -> Iterator[str]:
-    """The socket's, of a length that the kernel allows, wherever the folder is."""
+    """The path of the socket, short enough for the kernel wherever the folder is."""
     at = os.open(folder, os.O_RDONLY)
     try:
         yield f"/proc/self/fd/{at}/{_SOCKET}"

@@ -1,4 +1,4 @@
-"""What runs first in the attempt of a job that has apply functions: it gets the command from them, and becomes it."""
+"""Runs first in the attempt of a job with apply functions: gets the command from them, and replaces itself by it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duckrow.dropin.quackpack.apply_calls import Answer, call_stored
 from duckrow.dropin.quackpack.apply_server import ask
 from duckrow.dropin.quackpack.command_words import split_words
 
-NOT_FOUND = 127  # as shells have it
+NOT_FOUND = 127  # as in shells
 
 
 def main(folder: str, cmd: str) -> int:
@@ -35,7 +35,7 @@ def _become(answer: Answer) -> int:
             os.environ[name] = value
     for file in answer.claims:
         os.set_inheritable(file, True)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and no command expects to be
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, but commands expect the defaults
         signal.signal(number, signal.SIG_DFL)
     try:
         return os.execvp(words[0], words)

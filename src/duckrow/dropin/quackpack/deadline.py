@@ -1,4 +1,4 @@
-"""The end of a schedule's time."""
+"""The deadline of a schedule."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from duckrow.api.jobs.kill import kill
 from duckrow.core.errors import DuckrowError
 from duckrow.core.life.states import State
 
-_AGAIN_S = 0.2  # a run that has just begun may not have taken all its jobs yet
+_AGAIN_S = 0.2  # a run that has just started may not have read all its jobs yet
 
 
 class Deadline:
-    """Kills the jobs of a run when so much time has passed, those that wait as well."""
+    """Kills all jobs of a run after this time, including queued ones."""
 
     def __init__(self, list_file: str, seconds: float) -> None:
         self._list_file = list_file
@@ -21,7 +21,7 @@ class Deadline:
         self._ended = threading.Event()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._told: set[int] = set()  # those that have been killed
+        self._told: set[int] = set()  # jobs already killed
         self.passed = False
 
     def __enter__(self) -> Deadline:
@@ -42,7 +42,7 @@ class Deadline:
             try:
                 self._kill()
             except DuckrowError:
-                pass  # the database is not there yet, or busy
+                pass  # the database does not exist yet, or is busy
 
     def _kill(self) -> None:
         client = Client()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from duckrow.core.devices.device import Device
 
-# In a process of its own: a client does not touch a GPU.
+# In a separate process: a client does not touch a GPU.
 _READ = """
 import sys
 sys.path[:] = {path!r}
@@ -28,7 +28,7 @@ class GpuInfo(NamedTuple):
 
 
 def get_memory_gpus(mode: str = "nvidia", most_free_first: bool = True) -> list[GpuInfo]:
-    """The GPUs that an inherited CUDA_VISIBLE_DEVICES leaves. What cannot be read of one does not count as free."""
+    """The GPUs that an inherited CUDA_VISIBLE_DEVICES allows. Memory that cannot be read does not count as free."""
     if mode != "nvidia":
         raise ValueError(f"There is no mode '{mode}', only 'nvidia'.")
     code = _READ.format(path=sys.path)

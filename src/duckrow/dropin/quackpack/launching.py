@@ -1,4 +1,4 @@
-"""One command, launched here and now; and commands as they are launched in an attempt."""
+"""Launches one command here and now; and makes the commands for attempts."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def launch_cmd(
             text=True,
             env=env,
         )
-    except Exception as error:  # no such program, or of somebody's apply function; callers of old look for None
+    except Exception as error:  # no such program, or an apply function failed; existing callers expect None
         print(f"Command {command} failed with: {error}")
         return None
 
 
 def command_in_attempt(folder: str, cmd: str) -> str:
-    """What asks the apply functions for the command, and then becomes it."""
+    """A command that gets the real command from the apply functions, then replaces itself by it."""
     return without_shell(module_command(_ATTEMPT, folder, cmd))
 
 
 def command_without_shell(cmd: str) -> str:
-    """What becomes the program itself, with its words as they were written."""
+    """A command that replaces itself by the program, with its words unchanged."""
     return without_shell(split_words(cmd))

@@ -1,4 +1,4 @@
-"""Commands over all GPUs: each on as few as hold its memory, the biggest first."""
+"""Runs commands on all GPUs: each on as few as have enough memory, the largest first."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from duckrow.dropin.quackpack.gpus import GpuInfo, get_memory_gpus
 from duckrow.dropin.quackpack.launching import command_in_attempt, command_without_shell
 from duckrow.kernel.log_ends import last_lines
 
-# Memory is given out to the last MB, as the original did. The need given here for all jobs only says that jobs
-# have such needs; each has its own. What has not run yet runs when the script is started again.
+# Memory is used to the last MB, as in the original. The value for all jobs here only says that jobs have such a need;
+# each has its own. Jobs that have not run yet will run when the script is started again.
 _OPTIONS = ["--mem-margin=0", "--total-gpu-mem=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
-_SHOWN = 20  # lines of a log, for whoever debugs
+_SHOWN = 20  # lines of a log, for debugging
 
 
 class GpuJobInfo(NamedTuple):
@@ -124,8 +124,8 @@ def _run(
 
 @contextmanager
 def _on_sigterm(stop: Callable[[], None]) -> Iterator[None]:
-    """Stop all jobs, then end this program, unless it has said itself what SIGTERM means."""
-    ours = threading.current_thread() is threading.main_thread()  # no other can listen
+    """On SIGTERM, stop all jobs, then end this program; unless it has its own handler."""
+    ours = threading.current_thread() is threading.main_thread()  # only it can handle signals
     if not ours or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield
         return
@@ -146,7 +146,7 @@ def _on_sigterm(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _lines(jobs: Sequence[GpuJobInfo], asks: str | None) -> list[dict[str, Any]]:
-    """A line of `duckrow run --format json` for each. `asks`: the folder in which it asks for its command."""
+    """A line of `duckrow run --format json` for each job. `asks`: the folder where it asks for its command."""
     return [
         {
             "command": command_without_shell(job.cmd) if asks is None else command_in_attempt(asks, job.cmd),
@@ -158,16 +158,16 @@ def _lines(jobs: Sequence[GpuJobInfo], asks: str | None) -> list[dict[str, Any]]
 
 
 class _Progress:
-    """Tells of each start, and notes what has failed by itself."""
+    """Reports each start, and collects the jobs that failed on their own."""
 
     def __init__(self) -> None:
-        self.commands: Mapping[str, str] = {}  # what an attempt runs -> what the caller has asked for
+        self.commands: Mapping[str, str] = {}  # what an attempt runs -> what the caller asked for
         self.failed: list[JobView] = []
         self.calls: ApplyServer | None = None
         self._client: Client | None = None
 
     def note(self, event: Event) -> None:
-        self._client = self._client or Client()  # the state folder is there now
+        self._client = self._client or Client()  # the state folder exists now
         if event["event"] == "starting":
             self.failed = [job for job in self.failed if job.id != event["id"]]  # its GPU was broken
             self._launch(self._client.job(event["id"]).command, event)
@@ -185,11 +185,11 @@ class _Progress:
         try:
             print(f"{what} CUDA_VISIBLE_DEVICES={','.join(devices)}", flush=True)
         except OSError:
-            pass  # nobody listens any more; the jobs keep running
+            pass  # nobody is reading any more; the jobs keep running
 
 
 def _debug(failed: Sequence[JobView], commands: Mapping[str, str]) -> None:
-    """`failed` is there to be looked at."""
+    """`failed` is a variable for the debugger."""
     for job in failed:
         how = job.detail or (f"exit code {job.exit_code}" if job.signal is None else f"signal {job.signal}")
         print(f"{commands.get(job.command, job.command)} {job.outcome} ({how}): the end of {job.log}")

@@ -1,4 +1,4 @@
-"""Whether somebody who asks may come in, by what they present. No browser sends any of it by itself."""
+"""Checks the secret of a request. No browser sends any of these secrets by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from duckrow.web.gate.public_paths import READING
 from duckrow.web.gate.sessions import Sessions
 from duckrow.web.server_options import ServerOptions
 
-SESSION_HEADER = "X-Duckrow"  # and not Authorization, which belongs to a proxy that asks for a password
+SESSION_HEADER = "X-Duckrow"  # not Authorization, which belongs to a proxy that asks for a password
 _API = "/api/"
 
 
@@ -24,7 +24,7 @@ class Authentication:
         self._sessions = sessions
 
     def check(self, scope: Scope, headers: Headers) -> Scope:
-        """The request to pass on, without the ticket that was used for it; or a refusal."""
+        """The request to pass on, without its ticket; raises if it has no valid secret."""
         session = headers.get(SESSION_HEADER)
         if self._has_token(scope, headers) or (session is not None and self._sessions.is_session(session)):
             return scope
@@ -49,12 +49,12 @@ class Authentication:
         return self._credentials.is_token(token.strip())
 
     def _may_be_basic(self, scope: Scope, headers: Headers) -> bool:
-        """Scripts of GPUPeasy have an address and nothing else. A browser would remember a password and send it."""
+        """Scripts for GPUPeasy know only a URL, so its password counts. Not in browsers: they would resend it."""
         is_browser = "sec-fetch-site" in headers or "sec-fetch-mode" in headers or "origin" in headers
         return self._serving.gpupeasy and not is_browser and not scope["path"].startswith(_API)
 
     def _by_ticket(self, scope: Scope) -> Scope | None:
-        """A download that a logged-in tab has asked for; the ticket stands last in the address, and works once."""
+        """A download that a logged-in tab asked for. The ticket comes last in the URL, and works once."""
         query = scope["query_string"].decode("latin-1")
         rest, _, ticket = query.rpartition("ticket=")
         if not ticket or scope["method"] not in READING or not scope["path"].startswith(_API):
@@ -67,7 +67,7 @@ class Authentication:
 
 
 def _password(encoded: str) -> str:
-    """Of `http://name:password@host/`, as programs send it."""
+    """The password of `http://name:password@host/`, as programs send it."""
     try:
         return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
     except ValueError:

@@ -1,9 +1,9 @@
 """Who may come in: the token of scripts, and links that work once.
 
-Both are in a private folder of the state folder, where the command line can make them and a server finds them. A token
-belongs to a mode: what opens a read-only server opens no other. A link belongs to one server: its file is named by a
-digest of the server's id and the link, so no other server finds it, and whoever finds a file by a digest learns nothing
-by how long that takes. A token is compared in constant time.
+Both are in a private folder of the state folder, where the command line creates them and servers find them. A token
+belongs to a mode: one for a read-only server opens no other. A link belongs to one server: its file is named by a
+digest of the server's id and the link, so no other server finds it. Because of the digest, the time of the lookup tells
+nothing about the link. A token is compared in constant time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from duckrow.api.calls.private_folder import private_folder
 
 TOKEN_BYTES = 32
-LINK_S = 3600.0  # a link that nobody has used by then works no more
+LINK_S = 3600.0  # an unused link expires after this time
 _MOST_LINKS = 20
 
 
@@ -29,7 +29,7 @@ class Credentials:
     # -- the token of scripts ---------------------------------------------------------------------------------
 
     def token(self) -> str:
-        """Made when it is first asked for; removing its file takes it back."""
+        """Created on first use; to revoke it, remove its file."""
         token = _read(self._token)
         if token:
             return token
@@ -42,14 +42,14 @@ class Credentials:
     # -- links that work once ---------------------------------------------------------------------------------
 
     def new_link(self, server_id: str) -> str:
-        """For the server with this id, and for no other."""
+        """A link only for the server with this id."""
         link = secrets.token_urlsafe(TOKEN_BYTES)
         _forget(self._links, LINK_S, _MOST_LINKS - 1)
         os.close(os.open(self._file(server_id, link), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         return link
 
     def use_link(self, server_id: str, given: str) -> bool:
-        """Whether it was good: of two who use it at once, the kernel lets one remove it."""
+        """Whether it was valid. If two use it at once, only one can remove its file."""
         path = self._file(server_id, given)
         try:
             age_s = time.time() - os.stat(path).st_mtime
@@ -75,9 +75,9 @@ def _read(path: str) -> str | None:
 
 
 def _replace(path: str, text: str, is_empty: bool) -> None:
-    """A private file, there with all its text or not at all: nobody must get in with half a token, or with none.
+    """Create a private file with all its text or not at all: nobody must get in with half a token, or an empty one.
 
-    Who comes second leaves it as it is. `is_empty`: what is there is nothing, so that it may go.
+    If two do this at once, the first one wins. `is_empty`: the existing file is empty, so it may be replaced.
     """
     draft = f"{path}.{secrets.token_hex(8)}"
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -95,7 +95,7 @@ def _replace(path: str, text: str, is_empty: bool) -> None:
 
 
 def _forget(folder: str, after_s: float, most: int) -> None:
-    """Remove the files that are too old, and the oldest of those that are too many."""
+    """Remove files that are too old, and the oldest ones if there are too many."""
     files = sorted(os.scandir(folder), key=lambda file: file.stat().st_mtime, reverse=True)
     for place, file in enumerate(files):
         if place >= most or time.time() - file.stat().st_mtime > after_s:

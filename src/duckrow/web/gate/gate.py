@@ -1,7 +1,7 @@
-"""The gate in front of all routes: who may come in, from where, and with how much.
+"""The gate in front of all routes: it checks secrets, origins and sizes.
 
-It is plain ASGI, so that nothing behind it can be reached around it. Nothing that a browser sends by itself lets
-anybody in: no cookie is ever set or read.
+It is plain ASGI, so that no route can be reached around it. Nothing that a browser sends by itself lets anybody in: no
+cookie is ever set or read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from duckrow.web.gate.unknown_connections import UnknownConnections
 from duckrow.web.server_options import ServerOptions
 
 _LONGEST_PATH = 2000
-_CHANGES_NOTHING = "/ticket"  # asked by POST, as it hands out a secret
+_CHANGES_NOTHING = "/ticket"  # a POST because it hands out a secret
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -52,10 +52,10 @@ class Gate:
         elif scope["type"] == "http":
             await self._let_in(scope, receive, _with_headers(send))
         else:
-            await send({"type": "websocket.close", "code": 1008})  # nothing here speaks WebSocket
+            await send({"type": "websocket.close", "code": 1008})  # we have no WebSockets
 
     def _without_base(self, scope: Scope) -> Scope:
-        """A proxy may hand on the base path or take it away: both are understood."""
+        """A proxy may keep the base path or strip it: both work."""
         path, base = scope["path"], self._serving.base_path
         if base and (path == base or path.startswith(f"{base}/")):
             path = path[len(base) :] or "/"
@@ -89,7 +89,7 @@ class Gate:
         await self._app(scope, receive, send)
 
     def _by_its_name(self, scope: Scope, host: str) -> str:
-        """Where a view is now that somebody asked for by the name of an earlier server; nothing else is there."""
+        """The current URL of a view that was requested by the host name of an earlier server; all else is refused."""
         if not is_view(scope["method"], scope["path"]):
             raise RequestRefused(401, "This server was restarted after you logged in.", self._persons.how_to_log_in())
         query = scope["query_string"].decode("latin-1")
@@ -97,12 +97,12 @@ class Gate:
         return f"http://{self._serving.own_host(host)}{path}"
 
     def _check_mode(self, scope: Scope) -> None:
-        """Whatever was presented."""
+        """Applies to every secret."""
         if self._serving.read_only and scope["method"] not in READING and scope["path"] != _CHANGES_NOTHING:
             raise RequestRefused(403, "This server is read-only.")
 
     def _check_address(self, scope: Scope) -> None:
-        """Numbers of thousands of digits stand in no address that anybody means."""
+        """No real URL contains numbers with thousands of digits."""
         if len(scope["path"]) > _LONGEST_PATH:
             raise RequestRefused(414, f"This address is longer than {_LONGEST_PATH} characters.")
 
@@ -125,7 +125,7 @@ class Gate:
 
 
 def _place_of(origin: str) -> str:
-    """`http://localhost:8787` without its scheme; empty, and so nobody's, if it cannot be read."""
+    """`http://localhost:8787` without its scheme; empty, which matches no host, if it cannot be parsed."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -133,7 +133,7 @@ def _place_of(origin: str) -> str:
 
 
 def _is_navigation(scope: Scope, headers: Headers) -> bool:
-    """Somebody has followed a link to a page, whose shell is empty."""
+    """Whether somebody followed a link to a page, whose shell is empty."""
     return (
         scope["method"] == "GET"
         and not scope["path"].startswith("/api/")

@@ -1,4 +1,4 @@
-"""What answers without a secret: the empty shell of the page, its files, whether the server lives, and the way in."""
+"""What needs no secret: the empty shell of the page, its files, the health check, and the login."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _VIEW = re.compile("|".join(re.sub(r"\{\w+\}", "[^/]+", view) for view in VIEWS)
 
 
 def is_open(method: str, path: str) -> bool:
-    """Everything else is closed, whatever routes there will be."""
+    """Everything else is closed, including future routes."""
     if path == "/login":
-        return method == "POST"  # it asks for a link itself
+        return method == "POST"  # it checks a link itself
     return is_view(method, path) or (method in READING and (path == "/healthz" or path.startswith("/static/")))
 
 

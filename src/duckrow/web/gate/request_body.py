@@ -1,4 +1,4 @@
-"""The body of a request: all of it before anything is done, and not too much."""
+"""The body of a request: read completely before anything else, up to a limit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from duckrow.web.errors import RequestRefused
 
 LARGEST_BODY = 1 << 20
 _LONGEST_LENGTH = 20  # digits
-_BODY_S = 30.0  # a body that takes longer is not waited for
+_BODY_S = 30.0  # a body may take at most this long
 
 
 async def read_body(headers: Headers, receive: Receive) -> Receive:
-    """All of the body, if it is not too much; the routes get it as if it came just now."""
+    """Read the whole body, up to a limit; the routes then get it as if it had just arrived."""
     length = headers.get("content-length", "0")
     if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > LARGEST_BODY:
         raise _too_large()
@@ -39,7 +39,7 @@ async def read_body(headers: Headers, receive: Receive) -> Receive:
 
 
 def _has_half_characters(body: bytes) -> bool:
-    r"""JSON can say \ud800. Those from \udc80 on are fine: they are bytes in file names that are not UTF-8."""
+    r"""JSON can contain \ud800. Those from \udc80 on are fine: they are bytes of file names that are not UTF-8."""
     if b"\\ud" not in body.lower():
         return False
     try:

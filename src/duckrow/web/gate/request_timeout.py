@@ -13,9 +13,9 @@ HEAD_S = 20.0
 
 
 class TimeLimitedProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-    """uvicorn's, which limits how long a connection idles between requests, and not before the first nor within one.
+    """uvicorn limits only how long a connection idles between requests, not before the first or within one.
 
-    From the connection, or the first byte of a next request, to the end of the request's head.
+    This limits the time from the connection, or the first byte of the next request, to the end of the request's head.
     """
 
     _timer: asyncio.TimerHandle | None = None

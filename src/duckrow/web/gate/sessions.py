@@ -1,7 +1,7 @@
-"""What one server has handed out, in its memory alone: sessions of tabs, and tickets that fetch one file once.
+"""The secrets of one server, only in its memory: sessions of tabs, and tickets that fetch one file once.
 
-They end with the server. Whoever gets hold of one after that, as by listening at the port that the server had, has
-nothing; and no other server, a writable one beside a read-only one, has ever heard of them.
+They end with the server. After that a stolen one is worthless, for example if somebody else listens on the old port.
+No other server knows them, such as a writable one beside a read-only one.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Clock = Callable[[], float]
 class Sessions:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
-        self._used_at: dict[str, float] = {}  # by the digest of the session, the one used longest ago first
-        self._tickets: dict[str, tuple[float, str]] = {}  # when it was made, and what for
+        self._used_at: dict[str, float] = {}  # by the session's digest, least recently used first
+        self._tickets: dict[str, tuple[float, str]] = {}  # (when it was created, its URL)
 
     def new(self) -> str:
         session = secrets.token_urlsafe(TOKEN_BYTES)
@@ -34,7 +34,7 @@ class Sessions:
         return session
 
     def is_session(self, given: str) -> bool:
-        """Found by its digest: how long the search takes tells nothing of the session."""
+        """Looked up by digest, so that the time it takes tells nothing about the session."""
         key = digest(given)
         if self._clock() - self._used_at.get(key, float("-inf")) >= SESSION_S:
             return False
@@ -48,7 +48,7 @@ class Sessions:
     # -- tickets ----------------------------------------------------------------------------------------------
 
     def new_ticket(self, address: str) -> str:
-        """For a download: a browser that saves a file to disk by itself sends no header of ours."""
+        """For a download: a browser that saves a file to disk does not send our header."""
         ticket = secrets.token_urlsafe(TOKEN_BYTES)
         self._tickets[digest(ticket)] = (self._clock(), address)
         while len(self._tickets) > _MOST_TICKETS:

@@ -1,6 +1,6 @@
 """Limits connections that have not authenticated: if there are too many, the oldest are closed.
 
-Every user of this machine can connect. Whoever belongs here says so within milliseconds, and is then left alone.
+Every user of this machine can connect. Real clients authenticate within milliseconds, and then no longer count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST_STRANGERS = 256
 class UnknownConnections:
     def __init__(self, most: int = MOST_STRANGERS) -> None:
         self._most = most
-        self._strangers: dict[Any, Callable[[], None]] = {}  # by their address, how to close them; the oldest first
+        self._strangers: dict[Any, Callable[[], None]] = {}  # address -> how to close it; oldest first
 
     def opened(self, client: Any, abort: Callable[[], None]) -> None:
         self._strangers[client] = abort
@@ -22,7 +22,7 @@ class UnknownConnections:
             self._strangers.pop(next(iter(self._strangers)))()
 
     def is_known(self, client: Any) -> None:
-        """Somebody with a secret: as long as this connection lasts."""
+        """This connection has authenticated; that holds as long as it lasts."""
         self._strangers.pop(client, None)
 
     def closed(self, client: Any) -> None:

@@ -1,4 +1,4 @@
-"""GET /events: that something has changed, so that whoever shows it asks again."""
+"""GET /events: says that something has changed, so that pages refresh."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duckrow.web.services import ServicesOf
 router = APIRouter(tags=["events"])
 
 _PING_S = 15.0
-_APART_S = 0.5  # changes that come quicker are told together
+_APART_S = 0.5  # changes that come faster are reported together
 
 
 @router.get(

@@ -29,7 +29,7 @@ router = APIRouter(include_in_schema=False)
 
 _MOST = 10_000
 _FAILED = tuple(outcome for outcome in Outcome if outcome is not Outcome.SUCCEEDED)
-_NOT_RUN = (126, 127)  # exit codes of a shell that could not become the program
+_NOT_RUN = (126, 127)  # exit codes of a shell that could not start the program
 _KEYS = {"jobCommand": "command", "jobName": "name", "outFile": "output file"}
 
 
@@ -95,13 +95,13 @@ def _ended(view: JobView) -> dict[str, Any]:
 
 
 def _command(view: JobView) -> str:
-    """As it was given; not that it runs without a shell."""
+    """The command as given, without the `exec` for a run without a shell."""
     words = words_without_shell(view.command)
     return view.command if words is None else shlex.join(words)
 
 
 def _return_code(view: JobView) -> int | None:
-    """As Python's subprocess tells it: a signal as a negative number. -1: there was no such program."""
+    """As in Python's subprocess: a signal is a negative number. -1: there was no such program."""
     if view.exit_code in _NOT_RUN and _is_missing(view):
         return -1
     return -view.signal if view.signal is not None else view.exit_code

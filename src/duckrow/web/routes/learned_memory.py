@@ -1,4 +1,4 @@
-"""What is known of the GPU memory of jobs: looking at it, correcting it, forgetting it."""
+"""What is known about the GPU memory of jobs: show, correct and forget it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class LoginLink(BaseModel):
 
 
 class DownloadAddress(BaseModel):
-    address: Annotated[str, Field(max_length=2000, pattern="^/api/")]  # without the base path, with the query
+    address: Annotated[str, Field(max_length=2000, pattern="^/api/")]  # with the query, without the base path
 
 
 @router.post("/login")

@@ -1,4 +1,4 @@
-"""The page: one empty shell for all views. What it shows is asked for by its scripts, with the secret of their tab."""
+"""The page: one empty shell for all views. Its scripts fetch what it shows, with the secret of their tab."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class WholeQueueOrProject(BaseModel):
 
 
 class PauseQueue(WholeQueueOrProject):
-    stop_running: bool = False  # suspend what runs; its GPU memory stays taken
+    stop_running: bool = False  # suspend running jobs; they keep their GPU memory
 
 
 class LimitProject(BaseModel):

@@ -59,5 +59,5 @@ def _status(client: Client, services: Services) -> dict[str, Any]:
 def user_name() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in containers
+    except (KeyError, OSError):  # a user without a name, for example in containers
         return str(os.getuid())

@@ -15,10 +15,10 @@ Counts = dict[str, int]  # state or outcome -> how many
 
 class JobPage(BaseModel):
     items: list[JobView]
-    total: int  # of those that match
+    total: int  # matching jobs
     page: int
     per_page: int
-    counts: Counts  # of all that match, whatever their state
+    counts: Counts  # of all matching jobs, whatever their state
 
 
 class Dependency(BaseModel):
@@ -180,7 +180,7 @@ class RefusedJob(BaseModel):
 class ActionResult(BaseModel):
     done: list[int]
     refused: list[RefusedJob]
-    undo: dict[str, Any] | None  # sent to POST /jobs/actions as it is, it takes the deed back
+    undo: dict[str, Any] | None  # send this to POST /jobs/actions to undo the action
 
 
 class CleanedJobs(BaseModel):

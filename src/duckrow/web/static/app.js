@@ -1,4 +1,4 @@
-/** The beginning: gets in, puts the shell up, opens the view of the address, and keeps it fresh. */
+/** The entry point: logs in, shows the shell, opens the view of the URL, and keeps it up to date. */
 
 import { get } from "./js/api.js";
 import { setClock, startClock } from "./js/clock.js";
@@ -26,7 +26,7 @@ const problem = h("div", { class: "notice is-problem", role: "alert", hidden: tr
 let view = null;
 let opening = 0;
 let timer = 0;
-let scroll = 0; // where to, once the view is drawn
+let scroll = 0; // where to scroll once the view is drawn
 
 const queue = new Refresh(
   async () => {
@@ -75,7 +75,7 @@ function enter(next, place) {
   scrollTo(0, 0);
   scroll = place.scroll;
   keyboard.use(next.keys ?? {});
-  if (document.activeElement === document.body) main.focus({ preventScroll: true }); // it was on what is gone
+  if (document.activeElement === document.body) main.focus({ preventScroll: true }); // the focused element is gone
   next.opened?.();
   const refreshing = new Refresh(
     () => next.refresh(),
@@ -94,10 +94,10 @@ function leave() {
   if (view) end(view);
   view = null;
   keyboard.use({});
-  main.inert = true; // what is still seen until the next view is there does nothing any more
+  main.inert = true; // the old view stays visible until the next one is ready, but does nothing
 }
 
-/** Nothing more is asked of it. @param {View} old */
+/** Stops refreshing it. @param {View} old */
 function end(old) {
   clearInterval(timer);
   old.refreshing?.close();
@@ -108,13 +108,13 @@ function end(old) {
 function tell(shown, error) {
   const status = error instanceof ApiError ? error.status : null;
   if (status === 404 && shown.missing) {
-    end(shown); // there is no such job or sweep, or not any more
+    end(shown); // there is no such job or sweep (any more)
     fill(main, shown.missing());
     return;
   }
   if (error === null && scroll) scrollTo(0, scroll);
   scroll = 0;
-  problem.hidden = error === null || status === 0; // which the shell tells
+  problem.hidden = error === null || status === 0; // the shell reports that
   if (error === null) {
     retitle(shown);
     return;
@@ -154,4 +154,4 @@ const changeFeed = new ChangeFeed(
 new Router(open).arrive();
 startClock();
 changeFeed.open();
-onSession(() => changeFeed.open()); // after the server was started again
+onSession(() => changeFeed.open()); // after the server was restarted

@@ -41,7 +41,7 @@ class JobAction(BaseModel):
     before: Id | None = None
     changes: dict[str, Any] | None = None
     places: list[tuple[Id, Priority, Position]] = Field([], max_length=MOST_JOBS)
-    now: bool = False  # kill: without a time to end by itself
+    now: bool = False  # kill: without grace time
 
 
 class CleanJobs(BaseModel):

@@ -1,4 +1,4 @@
-"""The log of a job: pieces of it, what comes, what is in it, all of it."""
+"""The log of a job: pieces of it, a stream of what is new, a search, and a download."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def download(services: ServicesOf, job_id: JobId, attempt: Attempt = None)
 
 
 def _all_of(found: AttemptLog) -> Iterator[bytes]:
-    """As long as it was when it was asked for: one that grows would never end."""
+    """Up to its size at the time of the request: a growing log would never end."""
     with opened(found.path) as log:
         if log is None:
             return
@@ -112,7 +112,7 @@ async def _follow(
     quiet = 0
     while True:
         piece = await services.threads.read(_piece_at, found.path, begin)
-        if piece["size"] < begin:  # cut in the middle by --max-log: go on from its end
+        if piece["size"] < begin:  # truncated by --max-log: continue from its end
             piece = {"text": "", "from": piece["size"], "to": piece["size"], "size": piece["size"]}
         begin = piece["to"]
         quiet = 0 if piece["text"] else quiet + 1
@@ -132,7 +132,7 @@ def _piece_at(_client: Client, path: str, begin: int) -> dict[str, Any]:
 
 
 async def _next_look(services: Services, job_id: int, found: AttemptLog, listener: ChangeListener) -> AttemptLog:
-    """Wait a little; whether the attempt has ended is asked only if jobs have changed."""
+    """Wait a little. Check whether the attempt has ended only if jobs have changed."""
     await asyncio.sleep(_LOOK_S)
     if found.path and not (listener.jobs or found.ended):
         return found

@@ -1,4 +1,4 @@
-"""GET /jobs/wait: an answer when jobs are done, without asking again and again."""
+"""GET /jobs/wait: answers when jobs are done, so that clients need not poll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** What can be done to jobs: asked where it destroys, done, and told with a way back. */
+/** The actions on jobs: confirmed if they destroy something, done, and reported with an undo. */
 
 import { post } from "./api.js";
 import { edit } from "./edit_job.js";
@@ -21,10 +21,10 @@ import { Progress, failed, toast } from "./toast.js";
  * @property {string} [key]
  * @property {boolean} [destroys]
  *
- * @typedef {object} Targets which jobs: those that are known here, or all that a filter finds
+ * @typedef {object} Targets which jobs: those known here, or all that match a filter
  * @property {Api.JobView[]} jobs
  * @property {string} [select] a query like that of GET /jobs
- * @property {number} [count] how many it finds
+ * @property {number} [count] how many match it
  */
 
 /** In the order of menus and bars. @type {Record<ActionName, ActionWords>} */
@@ -60,7 +60,7 @@ export async function perform(action, targets) {
 }
 
 /**
- * The request, with what the person had to be asked for; null if the answer was no.
+ * The request, with the user's answers; null if the user said no.
  * @param {ServerAction} action
  * @param {Targets} targets
  * @returns {Promise<SentAction | null>}
@@ -91,7 +91,7 @@ const subject = (/** @type {Targets} */ targets, /** @type {number[]} */ ids) =>
     : `all ${counted(targets.count ?? 0, "job")} found`;
 
 /**
- * A job that waits can be killed and brought back; one that runs loses its work.
+ * Killing a queued job can be undone; a running one loses its work.
  * @param {ActionName} action
  * @param {Targets} targets
  * @returns {action is keyof typeof QUESTIONS}
@@ -153,7 +153,7 @@ async function withAnswer(body, asked, name) {
 }
 
 /**
- * Sends a request, tells what came of it, and offers the way back.
+ * Sends a request, reports the result, and offers to undo it.
  * @param {SentAction} body
  * @param {number} [count] if it has a `select`
  */

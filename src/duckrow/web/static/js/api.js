@@ -1,4 +1,4 @@
-/** Speaks to the server's HTTP interface: one function for reading, one for changing, one kind of error. */
+/** Calls the server's HTTP interface: one function for each method, one kind of error. */
 
 import { ApiError } from "./errors.js";
 import { noteAnswer, secretHeader } from "./session.js";
@@ -6,7 +6,7 @@ import { address } from "./server.js";
 
 const LIMIT_MS = 30_000;
 
-/** @typedef {Record<string, unknown>} Query lists give a name several times; empty values are left out */
+/** @typedef {Record<string, unknown>} Query a list repeats the name; empty values are left out */
 
 /** @param {Query} query */
 function queryText(query) {
@@ -50,7 +50,7 @@ export function patch(path, body) {
   return send("PATCH", apiAddress(path), body);
 }
 
-/** As the server calls it, whatever proxy is in front of it. @param {string} path @param {Query} query */
+/** The path on the server, without a proxy's base path. @param {string} path @param {Query} query */
 export function apiPath(path, query = {}) {
   return `/api/v1${path}${queryText(query)}`;
 }
@@ -91,7 +91,7 @@ async function errorOf(answer) {
   try {
     told = (await answer.json()).error;
   } catch {
-    // A proxy in between may answer with a page of its own.
+    // A proxy in between may answer with its own page.
   }
   const sentence = told?.sentence ?? `The server answered ${answer.status} ${answer.statusText}.`;
   return new ApiError(answer.status, sentence, told?.hint ?? null);

@@ -1,8 +1,8 @@
 /**
- * ChangeFeed from the server: says when something changed, and whether the connection stands.
+ * The change feed of the server: says when something changed, and whether the connection is up.
  *
- * A browser has only six connections to a server for all its windows. So one of the windows that are seen listens, and
- * tells the others; when it is closed or hidden, the next one listens. What they tell is not secret: only that
+ * A browser has only six connections to a server for all its windows. So one visible window listens and tells the
+ * others; when it is closed or hidden, the next one listens. The messages are not secret: they say only that
  * something has changed, never what.
  */
 
@@ -31,7 +31,7 @@ export class ChangeFeed {
     this.stream = null;
     this.timer = 0;
     this.lock = new OneWindow("news");
-    this.isListening = false; // this window is the one
+    this.isListening = false; // this is the window that listens
     this.windows = new BroadcastChannel(`duckrow.news${BASE}`);
     this.windows.addEventListener("message", ({ data }) => this.told(data));
     document.addEventListener("visibilitychange", () => (document.hidden ? this.rest() : this.open()));
@@ -64,7 +64,7 @@ export class ChangeFeed {
     );
   }
 
-  /** What another window says. @param {Connection | "how is it?" | {change: Change}} data */
+  /** A message from another window. @param {Connection | "how is it?" | {change: Change}} data */
   told(data) {
     if (data === "how is it?") {
       if (this.isListening) this.windows.postMessage(this.connection);
@@ -87,7 +87,7 @@ export class ChangeFeed {
     this.isLive();
   }
 
-  /** Whatever happened meanwhile was not told: all is stale. */
+  /** We missed what happened meanwhile, so everything is stale. */
   isLive() {
     this.set("live");
     this.onChange({ jobs: true, devices: true });
@@ -109,7 +109,7 @@ export class ChangeFeed {
     this.set(connection);
   }
 
-  /** Until there is another secret: this one will not get better. */
+  /** Wait for another secret: this one will not become valid. */
   refused() {
     if (this.connection === "signed-out") return;
     this.rest("signed-out");

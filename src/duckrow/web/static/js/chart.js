@@ -1,4 +1,4 @@
-/** Lines over time or steps, drawn as SVG that takes its colours from the style sheet. */
+/** Lines over time or steps, drawn as SVG with the colours of the style sheet. */
 
 import { fill, h, say, svg } from "./dom.js";
 import { keyed } from "./keyed_list.js";
@@ -17,7 +17,7 @@ const HEIGHT = 100;
  * @property {[number, number]} x
  * @property {[number, number]} y
  * @property {number | null} [mark] a level to draw a line at
- * @property {number} [gap] points that are farther apart are not joined: nobody looked meanwhile
+ * @property {number} [gap] points farther apart are not joined: nobody looked meanwhile
  */
 
 export class Chart {
@@ -35,7 +35,7 @@ export class Chart {
     this.series = [];
     /** @type {Range} */
     this.range = { x: [0, 1], y: [0, 1] };
-    /** @type {Series | null} the one that the pointer is at */
+    /** @type {Series | null} the one at the pointer */
     this.nearest = null;
     this.lines = svg("g", { class: "chart-lines" });
     this.mark = svg("line", { class: "chart-mark", x1: 0, x2: WIDTH });
@@ -117,7 +117,7 @@ export class Chart {
     return HEIGHT - ((y - low) / (high - low || 1)) * HEIGHT;
   }
 
-  /** Tells the point that is nearest to the pointer. @param {MouseEvent} event */
+  /** Shows the point nearest to the pointer. @param {MouseEvent} event */
   point(event) {
     const box = this.drawing.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * WIDTH;
@@ -142,7 +142,7 @@ export class Chart {
     for (const series of this.series) {
       for (const [at, level] of series.points) {
         if (level === null) continue;
-        // Along the axis first: a line is read at a moment.
+        // Distance along the x axis counts more: people read a line at a moment.
         const far = Math.abs(this.xOf(at) - x) * 4 + Math.abs(this.yOf(level) - y);
         if (!best || far < best.far) best = { far, series, point: [at, level] };
       }

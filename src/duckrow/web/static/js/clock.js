@@ -1,4 +1,4 @@
-/** The server's clock, and the texts on the page that tell how long something has been going on. */
+/** The server's clock, and the texts on the page that show how long something has been running. */
 
 import { duration } from "./format.js";
 import { say } from "./dom.js";
@@ -10,7 +10,7 @@ export function setClock(now) {
   ahead_s = now - Date.now() / 1000;
 }
 
-/** The time there, in seconds: a laptop's clock may be wrong. */
+/** The time on the server, in seconds: a laptop's clock may be wrong. */
 export function serverNow() {
   return Date.now() / 1000 + ahead_s;
 }
@@ -25,7 +25,7 @@ export function countFrom(element, since) {
   say(element, duration(serverNow() - since));
 }
 
-/** Moves all counting texts on, each second, while somebody looks. */
+/** Updates all counting texts each second while the page is visible. */
 export function startClock() {
   setInterval(() => {
     if (document.hidden) return;

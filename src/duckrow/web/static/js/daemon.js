@@ -1,4 +1,4 @@
-/** Starts the daemon, over the devices that it had last. */
+/** Starts the daemon with the devices that it had last. */
 
 import { post } from "./api.js";
 import { current } from "./page_state.js";

@@ -1,4 +1,4 @@
-/** Questions that must be answered before something is done. */
+/** Questions to answer before something is done. */
 
 import { h } from "./dom.js";
 import { inWords } from "./errors.js";

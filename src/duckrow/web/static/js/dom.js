@@ -1,6 +1,6 @@
 /**
- * Builds elements. What jobs print and people type is hostile, so text goes in as text: nothing here, or anywhere
- * on the page, parses HTML, and no address leads out of this server.
+ * Builds elements. What jobs print and people type is untrusted, so text stays text: nothing on the page parses HTML,
+ * and no URL leads away from this server.
  */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -27,7 +27,7 @@ export function h(tag, props = {}, ...children) {
 }
 
 /**
- * The same for drawings.
+ * The same for SVG.
  * @template {keyof SVGElementTagNameMap} T
  * @param {T} tag
  * @param {Props} [props]
@@ -77,7 +77,7 @@ export function fill(element, ...children) {
 /**
  * Fills an element only if what it shows has changed: focus and selection in it survive a refresh.
  * @param {HTMLElement} element
- * @param {unknown} shown what decides how it looks
+ * @param {unknown} shown what determines its contents
  * @param {() => Children} make
  */
 export function refill(element, shown, make) {
@@ -87,14 +87,14 @@ export function refill(element, shown, make) {
   fill(element, make());
 }
 
-/** @type {WeakMap<Element, string>} what elements show that were filled by `refill` */
+/** @type {WeakMap<Element, string>} what each element filled by `refill` shows */
 const signatures = new WeakMap();
 
 /** @type {WeakMap<Element, Record<string, Element>>} */
 const furnished = new WeakMap();
 
 /**
- * The parts of an element, which are made when it is first shown and then only brought up to date.
+ * The parts of an element: created when it is first shown, and then only updated.
  * @template {Record<string, Element>} P
  * @param {Element} element
  * @param {() => P} make
@@ -117,7 +117,7 @@ export function byId(id) {
 }
 
 /**
- * Sets a text only where it differs: a selection or a tooltip on it survives.
+ * Sets a text only if it differs, so that a selection or a tooltip on it survives.
  * @param {Node} element
  * @param {string} text
  */
@@ -135,7 +135,7 @@ export function show(element, wanted) {
 }
 
 /**
- * A button that only says something to the program.
+ * A button that calls a function, and submits no form.
  * @param {string} text
  * @param {() => unknown} listener
  * @param {Props} props

@@ -1,4 +1,4 @@
-/** Saves a file to disk. The browser fetches it by itself, of any size, with a ticket that works once. */
+/** Saves a file of any size to disk. The browser fetches it itself, with a ticket that works once. */
 
 import { apiPath, send } from "./api.js";
 import { h } from "./dom.js";

@@ -1,4 +1,4 @@
-/** Changing what a job is: one that waits in place, one that is done for its next attempt. */
+/** Changes a job: a queued one in place, a done one for its next attempt. */
 
 import { patch, post } from "./api.js";
 import { current } from "./page_state.js";
@@ -17,13 +17,13 @@ const FIELDS = [
   { name: "retries", label: "Retries", kind: "number" },
 ];
 
-/** Changes a job that waits. @param {Api.JobView} job */
+/** Changes a queued job. @param {Api.JobView} job */
 export function edit(job) {
   const words = { title: `Edit job ${job.id}`, yes: "Save", told: `Job ${job.id} was changed.` };
   return change(job, words, FIELDS, (changes) => patch(`/jobs/${job.id}`, changes));
 }
 
-/** Runs a job that is done again, with changes. @param {Api.JobView} job */
+/** Runs a done job again, with changes. @param {Api.JobView} job */
 export function rerunWithChanges(job) {
   const words = {
     title: `Rerun job ${job.id} with changes`,
@@ -50,7 +50,7 @@ async function change(job, { title, yes, told }, fields, send) {
 }
 
 /**
- * Only what was changed is sent: the rest stays as it is, whatever it is by then.
+ * Sends only what was changed: the rest keeps its current value.
  * @param {Record<string, string>} values
  * @param {Field[]} fields
  */

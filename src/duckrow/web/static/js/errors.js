@@ -1,6 +1,6 @@
-/** What went wrong, in words. */
+/** Errors, in words. */
 
-/** What the server, or the way to it, said against a request: a sentence, and what to do about it. */
+/** A failed request, by the server or the network: a sentence, and what to do about it. */
 export class ApiError extends Error {
   /** @param {number} status 0: nobody answered @param {string} sentence @param {string | null} hint */
   constructor(status, sentence, hint = null) {
@@ -16,7 +16,7 @@ export function inWords(error) {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Writes a mistake of the page itself to the console, not what the server has said. @param {unknown} error */
+/** Logs a bug of the page itself to the console, but not the server's errors. @param {unknown} error */
 export function noteMistake(error) {
   if (!(error instanceof ApiError)) console.error(error);
 }

@@ -1,6 +1,6 @@
 /** Numbers, sizes and times as people read them. */
 
-/** @param {number | null | undefined} seconds @returns {string} as in 4m 12s; the two largest units tell enough */
+/** @param {number | null | undefined} seconds @returns {string} as in 4m 12s; the two largest units are enough */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return "";
   const s = Math.max(0, Math.floor(seconds));
@@ -10,12 +10,12 @@ export function duration(seconds) {
   return `${Math.floor(s / 86400)}d ${two(Math.floor((s % 86400) / 3600))}h`;
 }
 
-/** How long something took that is over: tenths tell short things apart. @param {number | null | undefined} seconds */
+/** How long something took; with tenths if it was short. @param {number | null | undefined} seconds */
 export function took(seconds) {
   return typeof seconds === "number" && seconds < 10 ? `${seconds.toFixed(1)}s` : duration(seconds);
 }
 
-/** @param {number | null | undefined} seconds until a job will be done; 0: it has taken longer already */
+/** @param {number | null | undefined} seconds until a job will be done; 0: it has already taken longer */
 export function eta(seconds) {
   if (seconds === null || seconds === undefined) return "";
   return seconds > 0 ? `~${duration(seconds)}` : "any moment";
@@ -32,7 +32,7 @@ export function memory(mb) {
 }
 
 /**
- * With its index, by which the jobs of an array are told apart.
+ * The name with the array index.
  * @param {{name: string, array_index: number | null}} job
  */
 export function fullName(job) {
@@ -56,7 +56,7 @@ export function counted(count, word, several = `${word}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? word : several}`;
 }
 
-/** A metric or a parameter, short: four digits tell it from its neighbours. @param {unknown} thing */
+/** A metric or a parameter, shortened to four digits. @param {unknown} thing */
 export function value(thing) {
   if (thing === null || thing === undefined) return "";
   if (typeof thing === "number")

@@ -1,4 +1,4 @@
-/** The keys: those of every view, and those that the open view adds. */
+/** The keys of every view, and those that the open view adds. */
 
 import { h } from "./dom.js";
 import { go } from "./router.js";
@@ -93,7 +93,7 @@ export class Keyboard {
     const both = this.before ? `${this.before} ${event.key}` : event.key;
     this.before = event.key === "g" && !this.before ? "g" : "";
     const action = this.keys[both] ?? EVERYWHERE[both];
-    // Enter and the space bar belong to the button or the link that has the focus.
+    // Enter and the space bar belong to the focused button or link.
     const isTheirs = event.key === "Enter" && target instanceof Element && target.closest("a, button, summary");
     if (!action || isTheirs) return;
     event.preventDefault();

@@ -1,4 +1,4 @@
-/** Keeps the children of an element in step with a list, so that focus, hover and scroll survive a refresh. */
+/** Keeps the children of an element in sync with a list, so that focus, hover and scroll survive a refresh. */
 
 /**
  * @template T
@@ -7,11 +7,11 @@
  * @param {readonly T[]} items
  * @param {(item: T) => string | number} keyOf
  * @param {(item: T) => E} make builds the child of a new item
- * @param {(child: E, item: T) => void} update brings a child up to date
+ * @param {(child: E, item: T) => void} update updates a child
  */
 export function keyed(parent, items, keyOf, make, update) {
   const focused = document.activeElement;
-  const children = /** @type {E[]} */ ([...parent.children]); // whoever calls this has made them all
+  const children = /** @type {E[]} */ ([...parent.children]); // `make` created all of them
   const before = new Map(children.map((child) => [child.dataset.key, child]));
   const wanted = new Set(items.map((item) => String(keyOf(item))));
   for (const child of children) if (!wanted.has(child.dataset.key ?? "")) child.remove(); // first: others need not move
@@ -27,7 +27,7 @@ export function keyed(parent, items, keyOf, make, update) {
     if (child === place) place = child.nextElementSibling;
     else parent.insertBefore(child, place);
   }
-  // A child that moves loses the focus on the way.
+  // A child that moves loses the focus.
   if (focused instanceof HTMLElement && focused !== document.activeElement && parent.contains(focused))
     focused.focus({ preventScroll: true });
 }

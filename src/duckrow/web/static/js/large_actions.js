@@ -1,4 +1,4 @@
-/** One action on more jobs than the server takes at once: they are found page by page, and acted on part by part. */
+/** One action on more jobs than the server accepts at once: found page by page, and sent in parts. */
 
 import { get, post } from "./api.js";
 
@@ -10,10 +10,10 @@ const PER_PAGE = 500;
  * @typedef {object} Done
  * @property {number[]} done
  * @property {Api.RefusedJob[]} refused
- * @property {Api.JobAction[]} undo what takes it back, one after the other
+ * @property {Api.JobAction[]} undo the actions that undo it, in order
  *
  * @param {Api.JobAction} body
- * @param {number} count how many jobs its `select` finds
+ * @param {number} count how many jobs match its `select`
  * @param {(done: number) => void} tell how many are done so far
  * @returns {Promise<Done>}
  */
@@ -23,7 +23,7 @@ export async function act(body, count, tell) {
   for await (const { done, refused, undo } of deeds(body, count)) {
     all.done.push(...done);
     all.refused.push(...refused);
-    if (undo) all.undo.push(/** @type {any} */ (undo)); // an action, to be sent as it is
+    if (undo) all.undo.push(/** @type {any} */ (undo)); // an action, to be sent unchanged
     if (count > MOST_AT_ONCE) tell(all.done.length);
   }
   return all;
@@ -41,7 +41,7 @@ async function* deeds(body, count) {
     yield await post("/jobs/actions", { ...action, ids: ids.slice(at, at + PART) });
 }
 
-/** All of them before the first is changed: a change may make the filter find others. @param {string} select */
+/** Finds all of them before the first is changed: a change may make the filter match others. @param {string} select */
 async function idsOf(select) {
   const words = new URLSearchParams(select);
   const filter = Object.fromEntries([...words.keys()].map((name) => [name, words.getAll(name)]));

@@ -1,4 +1,4 @@
-/** The way in: by a link, by another tab, or by what this tab still has; and what is shown until then. */
+/** Logging in: by a link, from another tab, or with this tab's own secret; and what is shown until then. */
 
 import { get } from "./api.js";
 import { fill, h } from "./dom.js";
@@ -20,7 +20,7 @@ export async function logIn(main) {
       await nextSession(AGAIN_MS);
     } else {
       askOtherTabs();
-      if (await nextSession(OTHERS_MS)) continue; // before anything is shown: it would flash in every new tab
+      if (await nextSession(OTHERS_MS)) continue; // before we show anything, which would flash in every new tab
       tell(main, problem ?? (hasSession() ? "The server was restarted after you logged in." : null));
       await nextSession();
     }
@@ -29,11 +29,11 @@ export async function logIn(main) {
 }
 
 /**
- * Somebody has pasted a link into a tab that is open, so the page is not loaded again.
+ * Somebody pasted a link into an open tab, so the page is not reloaded.
  * @param {HashChangeEvent} event
  */
 async function useLinkOfOpenTab(event) {
-  const problem = await useLink(event.newURL); // a view may have written its own address by now
+  const problem = await useLink(event.newURL); // a view may have changed the URL by now
   if (problem) toast(problem, null, "is-problem");
 }
 
@@ -47,7 +47,7 @@ async function refused() {
       return null;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (secretHeader()["X-Duckrow"] === tried) return error; // else another one has come meanwhile
+      if (secretHeader()["X-Duckrow"] === tried) return error; // else there is a newer secret
     }
   }
 }

@@ -56,7 +56,7 @@ const STEPS = new Map([
 ]);
 
 /**
- * The keys are the menu's while it is open: those of the view would act on other jobs.
+ * An open menu takes all keys: those of the view would act on other jobs.
  * @param {KeyboardEvent} event
  * @param {HTMLElement[]} buttons
  * @param {Entry[]} entries

@@ -1,4 +1,4 @@
-/** A page of its own for what is not there. */
+/** A page for what does not exist. */
 
 import { h } from "./dom.js";
 import { address } from "./server.js";

@@ -1,6 +1,6 @@
 /**
- * A lock that one window of this browser holds at a time. The next one gets it when it is left, or its window closes.
- * Where the browser knows no locks (a page over plain HTTP from another machine), every window has its own.
+ * A lock that one window of this browser holds at a time. The next one gets it when it is released, or its window
+ * closes. Without locks in the browser (plain HTTP from another machine), every window has its own.
  */
 
 import { BASE } from "./server.js";
@@ -19,7 +19,7 @@ export class OneWindow {
     this.request({ signal: abort.signal }, () => abort.abort(), granted);
   }
 
-  /** @returns {Promise<boolean>} whether nobody had it */
+  /** @returns {Promise<boolean>} whether it was free */
   takeIfFree() {
     this.leave();
     return new Promise((resolve) =>
@@ -58,7 +58,7 @@ export class OneWindow {
       });
     };
     navigator.locks.request(this.name, options, held).catch((error) => {
-      if (!isLeft && error.name !== "AbortError") granted(); // a browser that allows this site no locks
+      if (!isLeft && error.name !== "AbortError") granted(); // a browser that does not allow locks for this site
     });
   }
 }

@@ -1,8 +1,8 @@
-/** What the open page knows at the moment, for the parts that cannot be handed it. */
+/** The current state of the page, for the parts that cannot get it as an argument. */
 
 export const current = {
   /** @type {Api.Status | null} the last answer */
   status: null,
-  /** Fetch what is shown again: something was just changed. */
+  /** Refresh: something was just changed. */
   refresh: () => {},
 };

@@ -1,4 +1,4 @@
-/** Small choices of the person that this browser remembers; a browser that forbids it forgets them. */
+/** The user's preferences, stored in this browser if it allows that. */
 
 /** @param {string} key @returns {string | null} */
 export function kept(key) {
@@ -15,6 +15,6 @@ export function keep(key, value) {
     if (value === null) localStorage.removeItem(`duckrow.${key}`);
     else localStorage.setItem(`duckrow.${key}`, value);
   } catch {
-    // Private windows may refuse; the choice then lasts as long as the page.
+    // Private windows may refuse; then the choice lasts until the page is closed.
   }
 }

@@ -1,4 +1,4 @@
-/** Fetches what a view shows again and again, never twice at a time, and never for a tab that nobody sees. */
+/** Refreshes a view again and again, never twice at a time, and never in a hidden tab. */
 
 const GAP_MS = 300;
 
@@ -13,7 +13,7 @@ export class Refresh {
     this.timer = 0;
   }
 
-  /** Ask for a refresh; many wishes at once are one. */
+  /** Ask for a refresh; several requests at once become one. */
   want() {
     if (this.isClosed || document.hidden) return;
     if (this.isBusy) {

@@ -1,11 +1,11 @@
-/** Which view belongs to which address, and how to get from one to the next without loading the page again. */
+/** Which view belongs to which URL, and how to change views without reloading the page. */
 
 import { BASE, address } from "./server.js";
 
 /**
  * @typedef {object} Place
  * @property {string} path without the base, as in "/jobs/7"
- * @property {string[]} words what the pattern caught
+ * @property {string[]} words what the pattern matched
  * @property {URLSearchParams} query
  * @property {number} scroll where it was left, in pixels from the top
  *
@@ -15,14 +15,14 @@ import { BASE, address } from "./server.js";
  * @property {() => Promise<void>} refresh fetches and shows
  * @property {string} [path] set by the page: where it was opened
  * @property {import("./refresh.js").Refresh | null} [refreshing] set by the page: to ask for a refresh
- * @property {number} [every_ms] refresh so often even without news
- * @property {boolean} [showsReadings] it shows what is read of the GPUs, not only jobs
+ * @property {number} [every_ms] refresh this often even without changes
+ * @property {boolean} [showsReadings] it shows GPU readings, not only jobs
  * @property {import("./keyboard.js").Keys} [keys] keys of this view
- * @property {(query: URLSearchParams) => void} [moved] the address changed within the view
- * @property {() => void} [statusChanged] the queue as a whole is another
+ * @property {(query: URLSearchParams) => void} [moved] the URL changed within the view
+ * @property {() => void} [statusChanged] the status of the whole queue has changed
  * @property {() => void} [opened] it is on the page now
  * @property {() => void} [close]
- * @property {() => HTMLElement} [missing] shown instead, if the server knows no such thing
+ * @property {() => HTMLElement} [missing] shown instead, if it does not exist
  *
  * @typedef {object} Route
  * @property {RegExp} pattern
@@ -78,7 +78,7 @@ export function go(path) {
 }
 
 /**
- * Writes a view's own settings into the address, so that reload, back and a copied link keep them.
+ * Writes a view's own settings into the URL, so that reload, back and a copied link keep them.
  * @param {URLSearchParams} query
  */
 export function rewrite(query) {

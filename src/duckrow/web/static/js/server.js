@@ -1,4 +1,4 @@
-/** What the server told about itself: in the shell of the page only where it lives, the rest to those logged in. */
+/** Facts about the server: its base path from the page's shell, the rest only after login. */
 
 export const BASE = document.documentElement.dataset.base ?? "";
 
@@ -16,7 +16,7 @@ export function learn(status) {
   READ_ONLY = status.read_only;
 }
 
-/** @param {string} path as in "/jobs/7" @returns {string} the address behind a proxy, too */
+/** @param {string} path as in "/jobs/7" @returns {string} the URL, also behind a proxy */
 export function address(path) {
   return BASE + path;
 }

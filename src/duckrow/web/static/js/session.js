@@ -1,20 +1,20 @@
 /**
- * The secret of this tab, which the server asks for and no browser sends by itself.
+ * The secret of this tab, which the server requires and no browser sends by itself.
  *
- * It is kept for this tab at this address: a reload keeps it, closing the tab forgets it. A new tab asks the others of
- * this browser. It is good at one server, for as long as that one lives: whoever answers at its port later, and is told
- * it by a tab that tries again, has nothing.
+ * It belongs to this tab and origin: a reload keeps it, closing the tab forgets it. A new tab asks the other tabs of
+ * this browser. It is valid for one server, while that one is alive: a later program on the same port may get it from a
+ * tab that tries again, but cannot use it.
  */
 
 import { BASE, address } from "./server.js";
 
 const KEY = `duckrow.session${BASE}`;
-const others = new BroadcastChannel(KEY); // tabs with the same origin, and no one else
+const others = new BroadcastChannel(KEY); // only tabs of the same origin
 const HEADER = "X-Duckrow";
 const LINK = /^#login=([\w-]+)$/;
 
 let session = stored();
-let isGood = false; // as far as the server has said
+let isGood = false; // as far as we know from the server
 let arrived = () => {};
 let refused = () => {};
 
@@ -27,7 +27,7 @@ function stored() {
   try {
     return sessionStorage.getItem(KEY);
   } catch {
-    return null; // a browser that keeps nothing: the secret lasts until the page is loaded again
+    return null; // a browser without storage: the secret lasts until the page is reloaded
   }
 }
 
@@ -42,14 +42,14 @@ function take(given) {
   arrived();
 }
 
-/** @returns {Record<string, string>} what a request to the server has to bring */
+/** @returns {Record<string, string>} the header that every request needs */
 export function secretHeader() {
   return session === null ? {} : { [HEADER]: session };
 }
 
 /**
  * @param {number} status what the server answered
- * @param {Record<string, string>} sent what the request had brought: a secret that was replaced since says nothing
+ * @param {Record<string, string>} sent the headers of the request: a secret that was replaced meanwhile does not count
  */
 export function noteAnswer(status, sent) {
   if (sent[HEADER] !== secretHeader()[HEADER]) return;
@@ -66,18 +66,18 @@ export function hasSession() {
   return session !== null;
 }
 
-/** @param {() => void} listener called when this tab was given another secret */
+/** @param {() => void} listener called when this tab gets another secret */
 export function onSession(listener) {
   arrived = listener;
 }
 
-/** Somewhere in this browser may be a tab that is logged in; it answers in its own time. */
+/** Another tab of this browser may be logged in; it will answer later. */
 export function askOtherTabs() {
   others.postMessage("ask");
 }
 
 /**
- * Logs in by the link in an address, if there is one. It leaves the address at once.
+ * Logs in by the link in a URL, if there is one. It is removed from the URL at once.
  * @param {string} url @returns {Promise<string | null>} why it did not work
  */
 export async function useLink(url) {
@@ -94,6 +94,6 @@ export async function useLink(url) {
   if (!answer.ok) return "This link no longer works: each works once, within an hour, on its own server.";
   const given = String((await answer.json()).session);
   take(given);
-  others.postMessage({ session: given }); // to tabs that were logged out
+  others.postMessage({ session: given }); // for tabs that were logged out
   return null;
 }

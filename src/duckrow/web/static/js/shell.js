@@ -133,7 +133,7 @@ export class Shell {
 }
 
 /**
- * Pauses or resumes all, or one project, and offers the way back.
+ * Pauses or resumes everything or one project, and offers to undo it.
  * @param {boolean} isPaused
  * @param {string | null} project
  */

@@ -4,7 +4,7 @@ import { current } from "./page_state.js";
 import { LIVE, Outcome, State } from "./lifecycle.js";
 
 /**
- * @typedef {Api.State | Api.Outcome} Status how a job ended, or where it is
+ * @typedef {Api.State | Api.Outcome} Status the outcome of a job, or its state
  * @typedef {{state: Api.State, outcome: Api.Outcome | null}} InLife a job, an attempt, a run of a sweep
  */
 
@@ -12,14 +12,14 @@ import { LIVE, Outcome, State } from "./lifecycle.js";
 export const OUTCOMES = Object.values(Outcome);
 const UNSUCCESSFUL = OUTCOMES.filter((outcome) => outcome !== Outcome.SUCCEEDED);
 
-/** @type {Status[]} in the order of a life; of a job that is done its outcome is told */
+/** @type {Status[]} in the order of a job's life; a done job shows its outcome */
 export const STATUSES = [...Object.values(State).filter((state) => state !== State.DONE), ...OUTCOMES];
 
-/** @type {Status[]} from what is reached to what is still to come */
+/** @type {Status[]} from finished to still queued */
 export const BY_PROGRESS = [Outcome.SUCCEEDED, ...LIVE, ...UNSUCCESSFUL, State.QUEUED];
 
 /**
- * The tabs of the queue: what they are called, and which states and outcomes they gather.
+ * The tabs of the queue: their titles, and the states and outcomes that they show.
  * @type {{id: string, title: string, statuses: readonly Status[]}[]}
  */
 export const GROUPS = [
@@ -45,7 +45,7 @@ export function colour(word) {
   return LIVE.some((state) => state === word) ? "is-active" : `is-${word}`;
 }
 
-/** What is said of a job beside its state. @param {Partial<Api.JobView>} job or an attempt, of which less is known */
+/** A remark beside the state of a job. @param {Partial<Api.JobView>} job or an attempt, which has fewer fields */
 export function remark(job) {
   if (job.held) return "held";
   if (job.suspended) return "suspended";
@@ -78,7 +78,7 @@ const isDone = (/** @type {Api.JobView} */ job) => job.state === State.DONE;
  */
 
 /**
- * For each action: may it be done to this job? The server decides; this is what is offered.
+ * For each action: is it possible for this job? The server decides; this is what the page offers.
  * @type {Record<ActionName, (job: Api.JobView) => boolean>}
  */
 export const MAY = {

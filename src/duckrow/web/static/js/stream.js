@@ -1,4 +1,4 @@
-/** Server-sent events by `fetch`: EventSource cannot send the secret of this tab. */
+/** Server-sent events through `fetch`: EventSource cannot send the secret of this tab. */
 
 import { apiAddress } from "./api.js";
 import { noteAnswer, secretHeader } from "./session.js";
@@ -9,7 +9,7 @@ const SILENCE_MS = 45_000; // the server says something every 15 s
  * @typedef {object} Handlers
  * @property {() => void} [open]
  * @property {(kind: string, data: any) => void} event
- * @property {(status: number) => void} end it is over, and nobody has closed it; 0: nobody answered
+ * @property {(status: number) => void} end it ended without being closed; 0: nobody answered
  */
 
 export class Stream {
@@ -42,7 +42,7 @@ export class Stream {
       noteAnswer(status, headers);
       if (answer.ok && answer.body) await this.read(answer.body);
     } catch {
-      // The connection is gone, which `end` tells.
+      // The connection is lost, which `end` reports.
     }
     if (this.isClosed) return;
     this.close();
@@ -66,12 +66,12 @@ export class Stream {
   /** @param {string} event */
   take(event) {
     const field = (/** @type {string} */ name) => new RegExp(`^${name}: (.*)$`, "m").exec(event)?.[1];
-    const data = field("data"); // without: only a sign of life
+    const data = field("data"); // without data: only a sign of life
     if (data !== undefined && !this.isClosed)
       this.tell(() => this.handlers.event(field("event") ?? "message", JSON.parse(data)));
   }
 
-  /** A listener's own mistake does not end the stream, nor is it a lost connection. @param {() => void} listener */
+  /** An error in a listener does not end the stream, and is not a lost connection. @param {() => void} listener */
   tell(listener) {
     try {
       listener();

@@ -1,4 +1,4 @@
-/** A table whose rows are kept while their contents change, with headings that sort. */
+/** A table that keeps its rows while their contents change, with headings that sort. */
 
 import { h } from "./dom.js";
 import { keyed } from "./keyed_list.js";
@@ -12,7 +12,7 @@ import { address } from "./server.js";
  * @property {string | HTMLElement} title
  * @property {string} [hint] what the heading means
  * @property {string} [sort] the word that sorts by it
- * @property {string} [kind] the class, where the id is somebody's text
+ * @property {string} [kind] the class, if the id is the user's text
  * @property {boolean} [isNumber]
  * @property {(cell: HTMLTableCellElement, item: T) => void} show
  */
@@ -25,7 +25,7 @@ export class Table {
    * @param {Column<T>[]} options.columns
    * @param {(item: T) => string | number} options.keyOf
    * @param {(sort: string) => void} [options.onSort]
-   * @param {(row: HTMLTableRowElement, item: T) => void} [options.showRow] what concerns the row as a whole
+   * @param {(row: HTMLTableRowElement, item: T) => void} [options.showRow] updates the row as a whole
    * @param {(item: T) => string} [options.pathOf] where a click on a row leads
    */
   constructor({ label, columns, keyOf, onSort, showRow, pathOf }) {
@@ -52,7 +52,7 @@ export class Table {
     return h("th", props, h("button", { type: "button", class: "sorter", on: { click: turn } }, title));
   }
 
-  /** @param {T[]} items @param {string} [sort] the word it is sorted by, with a minus for the other way round */
+  /** @param {T[]} items @param {string} [sort] the word it is sorted by, with a minus for descending order */
   show(items, sort = "") {
     keyed(
       this.body,
@@ -102,7 +102,7 @@ export class Table {
   }
 
   /**
-   * A click beside the links and buttons of a row is meant for the row; one that ends a selection of text is not.
+   * A click beside the links and buttons of a row is for the row; one that ends a text selection is not.
    * @param {MouseEvent} event
    * @param {(item: T) => string} pathOf
    */
@@ -120,7 +120,7 @@ const classOf = (/** @type {{id: string, kind?: string, isNumber?: boolean}} */ 
   `col-${kind ?? id}${isNumber ? " is-number" : ""}`;
 
 /**
- * What a click on a heading asks for: this, then the other way round, then nothing in particular.
+ * The next order after a click on a heading: ascending, then descending, then none.
  * @param {string} before
  * @param {string} word
  */

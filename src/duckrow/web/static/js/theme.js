@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it: what the person chose, kept in this browser. */
+/** Light, dark, or the system's theme: the user's choice, stored in this browser. */
 
 import { keep } from "./preferences.js";
 
@@ -9,7 +9,7 @@ export function theme() {
   return document.documentElement.dataset.theme === "dark" ? "dark" : "light";
 }
 
-/** The other one; back to the system's when that is what the system says. */
+/** Switches to the other theme; if that is the system's, follow the system again. */
 export function toggleTheme() {
   const wanted = theme() === "dark" ? "light" : "dark";
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";

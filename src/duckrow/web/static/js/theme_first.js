@@ -6,7 +6,7 @@
     try {
       chosen = localStorage.getItem("duckrow.theme");
     } catch {
-      // A browser that keeps nothing follows the system.
+      // A browser without storage follows the system.
     }
     const theme = chosen === "light" || chosen === "dark" ? chosen : system.matches ? "dark" : "light";
     document.documentElement.dataset.theme = theme;

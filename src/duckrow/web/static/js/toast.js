@@ -1,4 +1,4 @@
-/** Short messages in the corner, some of them with a way back. */
+/** Short messages in the corner, some with an undo button. */
 
 import { byId, h, say } from "./dom.js";
 import { inWords, noteMistake } from "./errors.js";
@@ -8,7 +8,7 @@ const MOST = 4;
 
 /**
  * @param {string} text
- * @param {(() => unknown) | null} [undo] what takes it back
+ * @param {(() => unknown) | null} [undo] undoes it
  * @param {"" | "is-problem"} [kind]
  */
 export function toast(text, undo = null, kind = "") {
@@ -24,7 +24,7 @@ export function toast(text, undo = null, kind = "") {
   return card;
 }
 
-/** One message that tells how far something is that takes a while. */
+/** One message that shows the progress of something slow. */
 export class Progress {
   /** @param {(done: string) => string} text */
   constructor(text) {

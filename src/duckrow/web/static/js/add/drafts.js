@@ -1,4 +1,4 @@
-/** What jobs will become, before they are added. */
+/** A preview of jobs before they are added. */
 
 import { h } from "../dom.js";
 import { counted } from "../format.js";

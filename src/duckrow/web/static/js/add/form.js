@@ -1,4 +1,4 @@
-/** What the forms for jobs and for a sweep share: fields on one side, on the other what they will become. */
+/** What the forms for jobs and for a sweep share: fields on one side, a preview on the other. */
 
 import { button, fill, h, say } from "../dom.js";
 import { inWords } from "../errors.js";
@@ -11,7 +11,7 @@ import { Preview } from "./preview.js";
 /**
  * @typedef {object} Draft what would be added
  * @property {string} count "" if there is nothing to add
- * @property {boolean} isBad it cannot be added so
+ * @property {boolean} isBad it cannot be added
  * @property {string[]} problems of all of it
  * @property {import("../dom.js").Child[]} drafts
  *
@@ -22,7 +22,7 @@ import { Preview } from "./preview.js";
  * @property {string} nothing what to do first
  * @property {() => boolean} isEmpty nothing was filled in yet
  * @property {(options: OptionValues) => Promise<Draft>} preview
- * @property {(options: OptionValues) => Promise<[string, string]>} add does it: what to tell, and where to go
+ * @property {(options: OptionValues) => Promise<[string, string]>} add does it: the message, and where to go next
  */
 
 export class AddForm {
@@ -77,7 +77,7 @@ export class AddForm {
 
   async submit() {
     this.add.disabled = true;
-    if (this.kind.isEmpty()) return; // it was emptied since the preview
+    if (this.kind.isEmpty()) return; // it was cleared after the preview
     try {
       const [told, path] = await this.kind.add(this.options.values);
       this.options.remember();

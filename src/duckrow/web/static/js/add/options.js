@@ -1,4 +1,4 @@
-/** What jobs need, as fields; what was typed last time is there again. */
+/** What jobs need, as fields; filled with what was typed last time. */
 
 import { current } from "../page_state.js";
 import { field, inputOf } from "../dialog.js";

@@ -55,7 +55,7 @@ export class Parameters {
     this.boxes = this.boxes.filter((box) => box.line !== line);
   }
 
-  /** Lines for these names; empty lines for names that are gone go. @param {string[]} names */
+  /** Shows lines for these names, and removes empty lines for other names. @param {string[]} names */
   suggest(names) {
     for (const { line, name, values } of this.rows()) if (!values && !names.includes(name)) this.remove(line);
     const there = this.rows().map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** A preview that follows the typing: asks the server a moment after the last key, and forgets late answers. */
+/** A preview while you type: asks the server a moment after the last key, and ignores late answers. */
 
 const TYPING_MS = 250;
 

@@ -16,7 +16,7 @@ export function sweepForm(onAdded) {
   const parameters = new Parameters(changed);
   const draws = new Draws(changed);
   const typed = () => {
-    parameters.suggest(placeholders(pattern.value)); // one that was just typed gets its line
+    parameters.suggest(placeholders(pattern.value)); // a new one gets its line
     changed();
   };
   const pattern = h("textarea", {
@@ -54,7 +54,7 @@ function placeholders(pattern) {
   return [...new Set([...found].map(([, name = ""]) => name))];
 }
 
-/** Which points of the sweep are taken. */
+/** Which points of the sweep to run. */
 class Draws {
   /** @param {() => void} changed */
   constructor(changed) {

@@ -1,4 +1,4 @@
-/** Adding: jobs, a command per line, or a sweep; with a preview of what it will become. */
+/** Adding jobs, one command per line, or a sweep; with a preview. */
 
 import { button, fill, h } from "../dom.js";
 import { rewrite } from "../router.js";
@@ -6,7 +6,7 @@ import { READ_ONLY } from "../server.js";
 import { jobsForm } from "./jobs_form.js";
 import { sweepForm } from "./sweep_form.js";
 
-/** @type {Add | null} what was typed, for when one comes back; until it is added, or the page is loaded again */
+/** @type {Add | null} what was typed, for when the user comes back; until it is added, or the page is reloaded */
 let draft = null;
 
 /** @param {import("../router.js").Place} place @returns {import("../router.js").View} */
@@ -57,7 +57,7 @@ class Add {
     this.opened();
   }
 
-  /** One has come to type. */
+  /** The user has come to type. */
   opened() {
     this.forms[this.kind].text.focus();
   }

@@ -1,4 +1,4 @@
-/** The colours that programs print for terminals, as spans; every other terminal command is dropped. */
+/** Terminal colours as spans; all other terminal commands are dropped. */
 
 import { h } from "../dom.js";
 
@@ -7,7 +7,7 @@ const CODES = /\x1b\[([0-9;:]*)([ -/]*[@-~])|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\|$)
 const LEVELS = [0, 95, 135, 175, 215, 255];
 /**
  * @typedef {{bold: boolean, dim: boolean, italic: boolean, underline: boolean, inverse: boolean}} Marks
- * @typedef {Marks & {ink: string, ground: string}} Style a colour is a number of the palette, or as CSS has it
+ * @typedef {Marks & {ink: string, ground: string}} Style a colour is a number of the palette, or in CSS
  */
 
 /** @type {Readonly<Style>} */
@@ -21,7 +21,7 @@ const PLAIN = Object.freeze({
   ground: "",
 });
 
-/** Turns lines into nodes, one after the other: a colour lasts until it is taken back. */
+/** Turns lines into nodes, one after the other: a colour lasts until it is reset. */
 export class Ansi {
   /** @param {Style | null} style that of the text before */
   constructor(style = null) {
@@ -43,7 +43,7 @@ export class Ansi {
     return found;
   }
 
-  /** Only remembers the colours of a text. @param {string} text */
+  /** Only keeps track of the colours of a text. @param {string} text */
   pass(text) {
     if (!text.includes("\x1b")) return;
     for (const code of text.matchAll(CODES)) this.take(code);
@@ -102,7 +102,7 @@ export class Ansi {
 }
 
 /**
- * What follows 38 or 48: `5;N` or `2;R;G;B`; with how many numbers it used.
+ * Parses what follows 38 or 48: `5;N` or `2;R;G;B`; returns the colour, and how many numbers it used.
  * @param {number[]} numbers
  * @returns {[string, number]}
  */

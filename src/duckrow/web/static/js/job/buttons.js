@@ -1,4 +1,4 @@
-/** What can be done to the job of this page. */
+/** The actions for the job of this page. */
 
 import { ACTIONS, allowed, perform } from "../actions.js";
 import { rerunWithChanges } from "../edit_job.js";
@@ -11,7 +11,7 @@ const CHANGED = "rerun-changed";
 /** @type {Partial<Record<ActionName, string>>} */
 const SHORT = { first: "To the front", before: "Before…" };
 
-/** @param {HTMLElement} place @param {() => Api.JobView} job the buttons stay while it changes */
+/** @param {HTMLElement} place @param {() => Api.JobView} job a function, as the buttons outlive changes of it */
 export function actionButtons(place, job) {
   /** @type {(ActionName | typeof CHANGED)[]} */
   const actions = allowed([job()]).flatMap((action) => (action === "rerun" ? [action, CHANGED] : [action]));

@@ -1,4 +1,4 @@
-/** The GPU memory and utilisation of an attempt over its time. */
+/** The GPU memory and utilisation of an attempt over time. */
 
 import { get } from "../api.js";
 import { Chart } from "../chart.js";

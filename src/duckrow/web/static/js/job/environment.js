@@ -1,4 +1,4 @@
-/** The variables of a job, secrets masked; fetched when somebody wants to see them. */
+/** The variables of a job, with secrets masked; fetched when opened. */
 
 import { get } from "../api.js";
 import { fill, h } from "../dom.js";

@@ -13,5 +13,5 @@ export function showError(panel, lines) {
   });
 }
 
-/** A heading has a colour of its own. */
+/** Without colours: a heading has its own. */
 const textOf = (/** @type {Node | string} */ node) => (node instanceof Node ? node.textContent : node);

@@ -1,4 +1,4 @@
-/** The facts of a job, each with its word; those that are not known are left out. */
+/** The facts of a job, each with its label; unknown ones are left out. */
 
 import { countFrom } from "../clock.js";
 import { button, h, refill } from "../dom.js";
@@ -11,7 +11,7 @@ import { failed, toast } from "../toast.js";
 /** @param {HTMLElement} list @param {Api.JobDetails} job */
 export function showFacts(list, job) {
   const facts = factsOf(job).filter(([, told]) => told !== "" && told !== null);
-  // A text that only counts on has not changed.
+  // A text that only counts up has not changed.
   const text = (/** @type {Told} */ told) =>
     told instanceof HTMLElement ? (told.dataset.since ?? told.textContent) : told;
   const shown = facts.map(([word, told]) => [word, text(told)]);
@@ -52,7 +52,7 @@ function factsOf(job) {
 }
 
 /**
- * Each need in words; of those that are not set nothing is said.
+ * Each need in words; those that are not set are left out.
  * @type {Partial<Record<keyof Api.Needs, (amount: number) => string>>}
  */
 const NEEDS = {

@@ -1,4 +1,4 @@
-/** Text of a log as lines on the page: progress bars folded to their last state, lines without end cut. */
+/** Text of a log as lines on the page: progress bars folded to their last state, very long lines cut. */
 
 import { fill, h } from "../dom.js";
 import { counted } from "../format.js";
@@ -12,14 +12,14 @@ export class Lines {
     this.terminal = new Terminal();
   }
 
-  /** @param {string} text what was written since */
+  /** @param {string} text new text */
   push(text) {
     this.terminal.write(text);
     this.draw();
     this.terminal.forget();
   }
 
-  /** From the last row to the first: each new one is put before the one that was drawn last. */
+  /** From the last row to the first: each new one goes before the one drawn last. */
   draw() {
     /** @type {HTMLElement | null} */
     let next = null;
@@ -34,7 +34,7 @@ export class Lines {
     }
   }
 
-  /** Continues what another block had not finished. @param {Lines} before */
+  /** Continues the unfinished rows of another block. @param {Lines} before */
   takeOver(before) {
     this.terminal = before.terminal.handOver();
     this.element.append(...this.terminal.rows.flatMap((row) => row.element ?? []));

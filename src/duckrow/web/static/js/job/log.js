@@ -68,7 +68,7 @@ export class Log {
     );
   }
 
-  /** @param {number} attempt the one whose log is shown; the same again changes nothing */
+  /** @param {number} attempt the attempt to show; the same one again changes nothing */
   show(attempt) {
     if (attempt === this.attempt) return;
     this.close();
@@ -137,7 +137,7 @@ export class Log {
       this.slider.value = String(size ? (to / size) * STEPS : 0);
   }
 
-  /** Whether somebody looks has changed. */
+  /** The tab was shown or hidden. */
   seen() {
     if (document.hidden) this.window?.stream.rest();
     else this.window?.stream.wake();

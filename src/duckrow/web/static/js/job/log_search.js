@@ -1,4 +1,4 @@
-/** Finds text in a log, on the server's side: the browser has only a window of it. */
+/** Finds text in a log, on the server: the browser has only a window of it. */
 
 import { get } from "../api.js";
 import { button, fill, h, show } from "../dom.js";
@@ -29,7 +29,7 @@ export class LogSearch {
       "aria-label": "Search the log",
       on: { input: typed, keydown: (event) => event.key === "Enter" && this.next !== null && this.find(this.next) },
     });
-    /** @type {number | null} where to search on */
+    /** @type {number | null} where to continue the search */
     this.next = null;
     this.summary = h("span", { class: "soft", role: "status" });
     this.list = h("ol", { class: "log-hits-list" });
@@ -58,7 +58,7 @@ export class LogSearch {
     const count = counted(this.list.children.length, "line");
     const next = found.complete ? null : found.next;
     if (next !== null && !this.list.children.length) {
-      this.find(next); // a long log takes several looks
+      this.find(next); // a long log takes several requests
       return;
     }
     this.next = next;
@@ -77,7 +77,7 @@ export class LogSearch {
   }
 }
 
-/** As in the log: with its colours, and of a progress bar the last state. @param {string} line */
+/** As in the log: with colours, and only the last state of a progress bar. @param {string} line */
 function shownLine(line) {
   const terminal = new Terminal();
   terminal.write(line);

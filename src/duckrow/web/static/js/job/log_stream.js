@@ -1,7 +1,7 @@
 /**
- * What is written to a log from now on: continues by itself after the connection was lost, and rests while unseen.
+ * What is written to a log from now on: reconnects by itself, and rests while hidden.
  *
- * One window of a browser has a stream for this; the others ask each second. With a stream each they would use up the
+ * One window of a browser has a stream for this; the others poll each second. With a stream each, they would use up the
  * browser's six connections to a server.
  */
 
@@ -32,7 +32,7 @@ export class LogStream {
     this.visit = 0;
   }
 
-  /** @param {number} from the byte to begin at */
+  /** @param {number} from the byte to start at */
   begin(from) {
     this.from = from;
     this.listen();
@@ -81,7 +81,7 @@ export class LogStream {
     this.onPart(part);
   }
 
-  /** Nobody looks: no stream. */
+  /** Hidden: close the stream. */
   rest() {
     this.visit += 1;
     clearTimeout(this.retry);
@@ -90,7 +90,7 @@ export class LogStream {
     this.source = null;
   }
 
-  /** Somebody looks again, or the server may be back. */
+  /** Visible again, or the server may be back. */
   wake() {
     const isOpen = this.source !== null && !this.source.isClosed;
     if (this.from !== null && !isOpen && !document.hidden) this.listen();

@@ -1,6 +1,6 @@
 /**
- * A window onto a log: some blocks of lines are on the page, those before and behind are fetched when they are
- * scrolled to, so that a gigabyte is as quick as a kilobyte.
+ * A window onto a log: only some blocks of lines are on the page. Scrolling fetches those before and after, so that a
+ * gigabyte is as quick as a kilobyte.
  */
 
 import { get } from "../api.js";
@@ -34,10 +34,10 @@ export class LogWindow {
       tabindex: 0,
       role: "log",
       "aria-label": "Log",
-      "aria-live": "off", // a training would talk all day
+      "aria-live": "off", // a screen reader would read out a training run all day
       on: { scroll: () => this.scrolled() },
     });
-    // A window that becomes narrower wraps lines again: if you follow the log, you still see its end.
+    // A narrower window wraps lines again: if you follow the log, you still see its end.
     new ResizeObserver(() => this.isFollowing && this.toEnd()).observe(this.element);
   }
 
@@ -62,7 +62,7 @@ export class LogWindow {
     });
   }
 
-  /** Folded bars may leave so few lines that there is nothing to scroll: then what is before them is read, too. */
+  /** Folded progress bars may leave too few lines to scroll: then read what comes before, too. */
   async fillScreen() {
     const { element } = this;
     while (this.from > 0 && this.blocks.length < MOST_BLOCKS && element.scrollHeight <= element.clientHeight)
@@ -108,7 +108,7 @@ export class LogWindow {
 
   // -- reading -----------------------------------------------------------------------------------------------------
 
-  /** @param {number} from @param {number} bytes @returns {Promise<Piece | null>} null: nobody wants it any more */
+  /** @param {number} from @param {number} bytes @returns {Promise<Piece | null>} null: no longer wanted */
   async read(from, bytes) {
     const visit = this.visit;
     const early = from > 0 ? 1 : 0;
@@ -145,7 +145,7 @@ export class LogWindow {
     this.onChange();
   }
 
-  /** A new block takes over what the last one had not finished. @param {Piece} part */
+  /** A new block continues the unfinished rows of the last one. @param {Piece} part */
   newTail(part) {
     const before = this.blocks.at(-1)?.lines;
     const tail = this.block({ from: part.from, to: part.from, text: "" });
@@ -169,7 +169,7 @@ export class LogWindow {
     if (!where) return;
     this.isBusy = true;
     const isMore = await this.more(where).finally(() => (this.isBusy = false));
-    if (isMore) requestAnimationFrame(() => this.scrolled()); // the person may have scrolled on meanwhile
+    if (isMore) requestAnimationFrame(() => this.scrolled()); // the user may have scrolled on meanwhile
   }
 
   /** @param {"before" | "behind"} where @returns {Promise<boolean>} whether there was more */
@@ -184,7 +184,7 @@ export class LogWindow {
     return true;
   }
 
-  /** What is read stays where it is on the screen. @param {Piece} part */
+  /** The visible lines stay where they are on the screen. @param {Piece} part */
   prepend(part) {
     const before = this.element.scrollHeight;
     this.element.prepend(this.block(part, true).lines.element);

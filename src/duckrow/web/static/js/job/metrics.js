@@ -1,4 +1,4 @@
-/** What a job has reported: the last value of each metric, and the curve of the one that is chosen. */
+/** The metrics of a job: the last value of each, and the curve of the chosen one. */
 
 import { get } from "../api.js";
 import { Chart, rangeOf } from "../chart.js";

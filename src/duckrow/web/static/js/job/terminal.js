@@ -1,25 +1,25 @@
 /**
- * What a terminal would show of a log: rows that are written over by carriage returns and by moving up again, as
- * progress bars do, nested ones too. Of a bar that is drawn for days only its last state is kept.
+ * A log as a terminal would show it: carriage returns and moving up overwrite rows, as progress bars do, nested ones
+ * too. Only the last state of a bar is kept, even if it is redrawn for days.
  */
 
 import { Ansi } from "./ansi.js";
 
-const REACH = 50; // rows above the last one that can still be written over: about a terminal's height
+const REACH = 50; // rows above the last one that can still be overwritten: about a terminal's height
 const LONGEST = 4000;
 
-// A line feed, a carriage return, a cursor that moves (A B E F G), all below (J) or a row (K) that is cleared.
+// A line feed, a carriage return, a cursor move (A B E F G), clearing everything below (J) or a row (K).
 const MOVES = /\n|\r|\x1b\[(\d*)([ABEFGJK])/g;
-const CUT = /\x1b(\[[\d;:]*)?$/; // a command whose end is still to come
+const CUT = /\x1b(\[[\d;:]*)?$/; // an incomplete command
 
 /**
  * @typedef {object} Row
- * @property {string} text with its colours; what is longer than a person reads is only counted
+ * @property {string} text with its colours; the rest of a very long line is only counted
  * @property {number} rest this many characters more
  * @property {import("./ansi.js").Style | null} style that of the text before
- * @property {boolean} isEnded a line feed made the next row: it is a line, if an empty one
- * @property {boolean} isChanged since somebody looked
- * @property {HTMLElement | null} element where it is drawn, once it is
+ * @property {boolean} isEnded a line feed ended it, so it is a line, even if empty
+ * @property {boolean} isChanged since it was last drawn
+ * @property {HTMLElement | null} element where it is drawn, if it is
  */
 
 /** @returns {Row} */
@@ -31,9 +31,9 @@ export class Terminal {
 
   at = 0; // the row of the cursor
 
-  isAtStart = true; // of its row: what is printed next takes the place of what is there
+  isAtStart = true; // of its row: what is printed next replaces the row
 
-  /** @type {Row | null} the one that was last gone back to */
+  /** @type {Row | null} the last one that the cursor went back to */
   turn = null;
 
   ink = new Ansi();
@@ -93,7 +93,7 @@ export class Terminal {
   }
 
   /**
-   * Above the first row are those of a part of the log that was not read: they come when they are written.
+   * Rows above the first belong to a part of the log that was not read: they are created when written.
    * @param {number} count
    */
   up(count) {
@@ -111,14 +111,14 @@ export class Terminal {
     for (const row of rows) if (row.text) Object.assign(row, { text: "", rest: 0, isChanged: true });
   }
 
-  /** Rows that are too far up stay as they are. */
+  /** Rows too far up can no longer change. */
   forget() {
     const count = Math.max(0, Math.min(this.at, this.rows.length - REACH));
     this.rows.splice(0, count);
     this.at -= count;
   }
 
-  /** The rows that may still be written over go on in a screen of their own; those before them stay here. */
+  /** The rows that may still be overwritten move to a new screen; those before them stay here. */
   handOver() {
     const turn = this.rows.findIndex((row) => row === this.turn);
     const first = turn < 0 ? this.at : Math.min(turn, this.at);

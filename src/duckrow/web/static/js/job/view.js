@@ -1,4 +1,4 @@
-/** One job: everything known of it, why it waits, its attempts, its log, its curves. */
+/** One job: everything about it, why it waits, its attempts, its log, its curves. */
 
 import { get } from "../api.js";
 import { h, refill, say, show } from "../dom.js";
@@ -56,7 +56,7 @@ class JobPage {
     this.keys = { F: () => this.log.toggleFollow(), G: () => this.log.follow(), 0: () => this.log.toStart() };
     this.seen = () => this.log.seen();
     document.addEventListener("visibilitychange", this.seen);
-    // Of metrics and memory that grow nobody tells: a job that runs is looked at again and again.
+    // Nothing announces new metrics and memory readings, so we poll a running job.
     this.timer = setInterval(() => this.job && isLive(this.job) && this.refreshing?.want(), LOOK_MS);
     this.element = this.layout();
   }

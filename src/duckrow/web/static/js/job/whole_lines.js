@@ -1,10 +1,10 @@
-/** Cuts a piece of a log at the borders of its lines, so that pieces can be put together; places stay bytes. */
+/** Cuts a piece of a log at line boundaries, so that pieces can be joined; positions stay in bytes. */
 
 /**
  * @typedef {{text: string, from: number, to: number, size: number}} Piece
  *
- * @param {Piece} piece which begins a byte early, to see whether that byte ends a line
- * @param {number} wanted where it was to begin; negative: from the end
+ * @param {Piece} piece starts a byte early, to see whether that byte ends a line
+ * @param {number} wanted where it should start; negative: from the end
  * @returns {Piece}
  */
 export function wholeLines(piece, wanted) {
@@ -20,11 +20,11 @@ function beginning({ text, from }, wanted) {
   if (from === 0) return 0;
   const isFirst = text.indexOf("\n") + 1;
   if (isFirst) return isFirst;
-  return wanted > from ? 1 : 0; // a line without an end: all of it but the early byte
+  return wanted > from ? 1 : 0; // a line without an end: all but the early byte
 }
 
 /**
- * Behind the last line that is whole; in one that has no end, behind the last state of a progress bar.
+ * After the last complete line; in a line without an end, after the last state of a progress bar.
  * @param {string} text
  * @param {number} begin
  */
@@ -34,7 +34,7 @@ function ending(text, begin) {
 }
 
 /**
- * Null where it cannot be told: a replacement character stands for bytes that are not known here.
+ * Null if unknown: a replacement character stands for unknown bytes.
  * @param {string} text
  */
 function byteLength(text) {

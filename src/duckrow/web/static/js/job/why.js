@@ -1,4 +1,4 @@
-/** Why a job waits, in sentences; the jobs they speak of can be opened. */
+/** Why a job waits, in sentences with links to the jobs that they name. */
 
 import { h, refill, show } from "../dom.js";
 import { address } from "../server.js";

@@ -1,15 +1,15 @@
-/** The colours of jobs: the same job has the same one everywhere, and no two on one device have the same. */
+/** The colours of jobs: a job has the same one everywhere, and no two on a device have the same. */
 
 const COLOURS = 8;
 
-/** Where nothing is known of its neighbours. @param {number} id */
+/** If its neighbours are unknown. @param {number} id */
 export function colourOf(id) {
   return `share-${id % COLOURS}`;
 }
 
 /**
  * @param {{jobs: {id: number}[]}[]} devices
- * @returns {(id: number) => string} as far as there are enough colours
+ * @returns {(id: number) => string} if there are enough colours
  */
 export function coloursOn(devices) {
   /** @type {Map<number, Set<number>>} */

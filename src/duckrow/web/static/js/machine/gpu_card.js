@@ -1,4 +1,4 @@
-/** A GPU: whose its memory is, how busy it was, who else uses it, and what can be done about it. */
+/** A GPU: who uses its memory, how busy it was, other users, and its actions. */
 
 import { serverNow } from "../clock.js";
 import { Chart } from "../chart.js";
@@ -30,7 +30,7 @@ const ACTIONS = {
 };
 
 const LEAST_S = 60;
-const GAP_S = 35; // hosts note a point in ten seconds, also while nobody looks; one may be late
+const GAP_S = 35; // hosts record a point every ten seconds, even while nobody looks; one may be late
 
 export class GpuCard {
   /** @param {(action: GpuAction) => void} onAction */
@@ -88,7 +88,7 @@ export class GpuCard {
   showCurves(gpu, points, minutes) {
     const now = serverNow();
     const seen = points.filter(([at]) => at >= now - minutes * 60);
-    // A curve that has just begun fills the chart, except in the first minute.
+    // A new curve fills the chart, except in the first minute.
     const gap = Math.max(GAP_S, minutes);
     /** @type {[number, number]} */
     const x = [Math.min(seen[0]?.[0] ?? now, now - LEAST_S), now];
@@ -121,7 +121,7 @@ export class GpuCard {
 const pairs = (points, index) =>
   points.filter((point) => point[index] !== null).map((point) => [point[0], point[index]]);
 
-/** @param {Api.DeviceCard} gpu @returns {[string, string][]} a figure, and its word */
+/** @param {Api.DeviceCard} gpu @returns {[string, string][]} a number, and its label */
 function figures(gpu) {
   /** @type {[string, string][]} */
   const parts = [];

@@ -1,4 +1,4 @@
-/** Who is on a GPU: jobs with what they use of what they reserved, and processes that are not duckrow's. */
+/** Who uses a GPU: jobs, with used and reserved memory, and processes that are not duckrow's. */
 
 import { h, partsOf, say, show } from "../dom.js";
 import { duration, memory } from "../format.js";

@@ -1,4 +1,4 @@
-/** The memory of a GPU as a bar: what each job uses in its colour, what it has reserved beyond that hatched. */
+/** The memory of a GPU as a bar: what each job uses in its colour, the rest of its reservation hatched. */
 
 import { h, partsOf } from "../dom.js";
 import { memory } from "../format.js";
@@ -23,13 +23,13 @@ function usedOf(job) {
   return isOver(job) ? `${told}, more than it reserved` : told;
 }
 
-/** @param {Api.JobOnDevice} job @returns {boolean} whether it takes more memory than it has reserved */
+/** @param {Api.JobOnDevice} job @returns {boolean} whether it uses more memory than it reserved */
 export function isOver(job) {
   return Boolean(job.reserved_mb) && (job.used_mb ?? 0) > (job.reserved_mb ?? 0);
 }
 
 /**
- * What no job of ours uses now; `foreign_mb` is the most of the last minute.
+ * Memory that none of our jobs uses now; `foreign_mb` is the maximum of the last minute.
  * @param {Api.DeviceCard} gpu
  * @returns {Share[]}
  */

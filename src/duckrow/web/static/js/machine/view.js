@@ -105,7 +105,7 @@ class Machine {
     return card.element;
   }
 
-  /** In rows that are as even as can be: four as 2 + 2, or as 4, but not as 3 + 1. */
+  /** Makes rows as even as possible: four cards as 2 + 2, or as 4, but not as 3 + 1. */
   layOut() {
     const count = this.cards.children.length || 1;
     const fitting = Math.max(1, Math.floor((this.cards.clientWidth + GAP_PX) / (LEAST_PX + GAP_PX)));

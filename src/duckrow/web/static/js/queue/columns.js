@@ -1,4 +1,4 @@
-/** What a row of the queue tells of its job. */
+/** The columns of the queue. */
 
 import { countFrom } from "../clock.js";
 import { fill, h, partsOf, say } from "../dom.js";

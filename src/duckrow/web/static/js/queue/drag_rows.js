@@ -1,4 +1,4 @@
-/** Jobs that wait are moved by dragging their rows: dropped on another that waits, they start before it. */
+/** Drag rows to move queued jobs: dropped on another queued job, they start before it. */
 
 import { run } from "../actions.js";
 import { isWaiting } from "../states.js";

@@ -1,4 +1,4 @@
-/** The filters above the queue: groups of states, a search, project, sweep, state; kept in the address. */
+/** The filters above the queue: groups of states, a search, project, sweep, state; kept in the URL. */
 
 import { get } from "../api.js";
 import { current } from "../page_state.js";
@@ -90,7 +90,7 @@ export class Filters {
     return h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search jobs", on: { input: typed } });
   }
 
-  /** What was being typed must not change the address of another view. */
+  /** A pending search must not change the URL of another view. */
   close() {
     clearTimeout(this.typing);
   }
@@ -111,7 +111,7 @@ export class Filters {
     this.showSweeps();
   }
 
-  /** The address may name one by its name, or one that is too old to be listed. */
+  /** The URL may contain a sweep's name, or a sweep too old to be listed. */
   showSweeps() {
     const wanted = this.filter.sweep;
     const chosen = this.sweeps.find(({ id, name }) => wanted === String(id) || wanted === name);

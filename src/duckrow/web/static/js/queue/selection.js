@@ -7,11 +7,11 @@ import { keyed } from "../keyed_list.js";
 
 /** @typedef {import("../states.js").ActionName} ActionName */
 
-/** @type {ActionName[]} what can be done to all that a filter finds */
+/** @type {ActionName[]} actions for all jobs that match a filter */
 const TO_ALL = ["kill", "rerun", "hold", "release", "priority", "remove"];
 
 export class Chosen {
-  /** @param {() => void} onChange the rows must be drawn again */
+  /** @param {() => void} onChange the rows must be redrawn */
   constructor(onChange) {
     this.onChange = onChange;
     /** @type {Map<number, Api.JobView>} */
@@ -58,7 +58,7 @@ export class Chosen {
     this.onChange();
   }
 
-  /** All that the filter finds, on all pages. */
+  /** All jobs that match the filter, on all pages. */
   chooseAll() {
     this.isAll = true;
     this.onChange();
@@ -66,7 +66,7 @@ export class Chosen {
 
   /**
    * @param {Api.JobView[]} page the jobs of this page
-   * @param {number} total all that were found
+   * @param {number} total how many match
    * @param {string} select the filter that found them
    * @param {string} where which page of which list this is
    */
@@ -87,7 +87,7 @@ export class Chosen {
   }
 
   /**
-   * Those that have vanished from the list while it was looked at: nobody would see what is done to them.
+   * Deselect jobs that vanished from the page meanwhile: nobody would see what happens to them.
    * @param {Api.JobView[]} before
    * @param {Api.JobView[]} now
    */

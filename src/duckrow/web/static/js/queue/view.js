@@ -1,4 +1,4 @@
-/** The queue: all jobs, found, sorted, selected and acted on. */
+/** The queue: search, sort, select and act on all jobs. */
 
 import { ACTIONS, NAMES, allowed, perform } from "../actions.js";
 import { get } from "../api.js";
@@ -16,7 +16,7 @@ import { Filters, filterFrom, queryFrom } from "./filters.js";
 import { Pager } from "./pager.js";
 
 const PER_PAGE = 50;
-const EVERY_JOB = "all=true"; // an action must say so: nothing at all means no job
+const EVERY_JOB = "all=true"; // an action must say so: an empty query means no job
 
 /** @param {import("../router.js").Place} place @returns {import("../router.js").View} */
 export function open(place) {
@@ -32,7 +32,7 @@ class Queue {
   /** @param {import("../router.js").Place} place */
   constructor(place) {
     this.filter = filterFrom(place.query);
-    /** @type {Api.JobPage | null} until the first has come */
+    /** @type {Api.JobPage | null} null until the first answer */
     this.answer = null;
     /** @type {number | null} the job that was last selected */
     this.lastChosen = null;
@@ -89,7 +89,7 @@ class Queue {
   async refresh() {
     const wanted = this.filter;
     const answer = await get("/jobs", { ...wanted, status: [...wanted.status], per_page: PER_PAGE });
-    if (wanted !== this.filter) return this.refresh(); // the person typed on meanwhile
+    if (wanted !== this.filter) return this.refresh(); // the user typed on meanwhile
     this.answer = answer;
     return this.draw();
   }
@@ -142,7 +142,7 @@ class Queue {
   }
 
   /**
-   * With the shift key: all rows from the last one that was clicked.
+   * With the shift key: all rows since the last clicked one.
    * @param {Api.JobView} job
    * @param {boolean} isChosen
    * @param {MouseEvent} [event]

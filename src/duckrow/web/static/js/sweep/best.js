@@ -1,4 +1,4 @@
-/** The best run by a metric, which the person chooses. */
+/** The best run by a metric that the user chooses. */
 
 import { fill, h, refill, show } from "../dom.js";
 import { finite, value } from "../format.js";

@@ -1,4 +1,4 @@
-/** How the chosen metric went, a line for each run. */
+/** The chosen metric over time, a line for each run. */
 
 import { get } from "../api.js";
 import { Chart, rangeOf } from "../chart.js";

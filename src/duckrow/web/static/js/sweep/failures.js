@@ -1,4 +1,4 @@
-/** Why runs failed: the same errors together, each with a button that runs them again. */
+/** Why runs failed: grouped by error, each with a button that runs them again. */
 
 import { post } from "../api.js";
 import { current } from "../page_state.js";

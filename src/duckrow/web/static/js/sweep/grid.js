@@ -147,7 +147,7 @@ function showAxis(select, word, varying, chosen = "") {
 }
 
 /**
- * The values of a parameter in their order; of one that nobody chose, just one.
+ * The values of a parameter in their order; without a chosen parameter, a single one.
  * @param {Api.SweepRun[]} rows
  * @param {string} name
  */

@@ -1,4 +1,4 @@
-/** All sweeps, each with how far it is. */
+/** All sweeps with their progress. */
 
 import { get } from "../api.js";
 import { fill, h, partsOf, say, show } from "../dom.js";

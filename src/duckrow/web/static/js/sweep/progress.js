@@ -1,4 +1,4 @@
-/** How far a sweep is: a bar in the colours of the states, and the numbers. */
+/** The progress of a sweep: a bar in the colours of the states, and the numbers. */
 
 import { h, say } from "../dom.js";
 import { keyed } from "../keyed_list.js";

@@ -1,4 +1,4 @@
-/** The table of runs: parameters, metrics, how they went; sorted by any of them. */
+/** The table of runs: parameters, metrics and states; sorted by any of them. */
 
 import { h, partsOf, say } from "../dom.js";
 import { memory, took, value } from "../format.js";
@@ -133,7 +133,7 @@ const numeric = (one) => (one === "Infinity" || one === "-Infinity" ? Number(one
 const isMissing = (/** @type {unknown} */ one) => one === null || one === undefined || one === "" || one === "NaN";
 
 /**
- * What is not there, or not a number, comes last, whichever way round.
+ * Missing values and NaN come last, in both directions.
  * @param {Api.SweepRun[]} rows
  * @param {Field | undefined} field
  * @param {boolean} isDown

@@ -27,7 +27,7 @@ function nowhere(word) {
 }
 
 /**
- * A sweep may be named by its name, too: the newest one that is called so.
+ * A sweep may also be given by its name: the newest one with that name.
  * @param {string} word
  * @returns {Promise<number | null>}
  */

@@ -9,14 +9,14 @@ import { OUTCOMES, attemptStatus, colour } from "../states.js";
 import { State } from "../lifecycle.js";
 
 const ROW_PX = 24;
-const LEAST = 0.12; // per cent of the width: a bar that could not be seen is drawn so wide
+const LEAST = 0.12; // per cent of the width: thinner bars, which nobody could see, are drawn this wide
 const TICKS = 8; // at most
 const DAY_S = 86400;
 const STEPS_S = [60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, DAY_S];
 const LEGEND = [State.RUNNING, ...OUTCOMES];
 
 /**
- * @typedef {Api.TimelineBar & {others: number}} Shown with how many others it stands for
+ * @typedef {Api.TimelineBar & {others: number}} Shown with the number of others that it stands for
  * @typedef {Shown & {left: number, width: number, row: number}} Drawn
  * @typedef {(bar: Api.TimelineBar) => {left: number, width: number}} Placed
  */
@@ -69,7 +69,7 @@ export class Gantt {
     this.showLegend(lanes);
   }
 
-  /** Of the colours that are there. @param {Api.TimelineLane[]} lanes */
+  /** Explains the colours in use. @param {Api.TimelineLane[]} lanes */
   showLegend(lanes) {
     const there = new Set(lanes.flatMap(({ bars }) => bars.map(attemptStatus)));
     const words = LEGEND.filter((word) => there.has(word));
@@ -132,7 +132,7 @@ function barElement(bar) {
 }
 
 /**
- * Of bars that are too thin to be seen apart only one is drawn, with the number of the others.
+ * Of bars too thin to tell apart, only one is drawn, with the number of the others.
  * @param {Api.TimelineBar[]} bars
  * @param {Placed} placed
  * @returns {Shown[]}
@@ -141,7 +141,7 @@ function visible(bars, placed) {
   const sorted = [...bars].sort((one, other) => one.started_at - other.started_at);
   /** @type {Shown[]} */
   const shown = [];
-  /** @type {Shown | null} the last thin one that is drawn */
+  /** @type {Shown | null} the last thin one that was drawn */
   let last = null;
   for (const bar of sorted) {
     const { left, width } = placed(bar);
@@ -157,7 +157,7 @@ function visible(bars, placed) {
   return shown;
 }
 
-/** Rows in which no two bars are at the same time. @param {Shown[]} bars */
+/** Rows without overlapping bars. @param {Shown[]} bars */
 function stacked(bars) {
   /** @type {Shown[][]} */
   const rows = [];

@@ -39,9 +39,9 @@ class Timeline {
 
   /** @param {import("../router.js").Place} place */
   constructor(place) {
-    /** @type {Span | null} null: one that fits what ran */
+    /** @type {Span | null} null: chosen to fit what ran */
     this.span = SPANS.find(({ id }) => id === place.query.get("span")) ?? null;
-    this.back_s = 0; // how far before now it ends
+    this.back_s = 0; // how long before now it ends
     this.spans = SPANS.map((span) => button(span.title, () => this.look(span, 0), { class: "tab" }));
     this.earlier = button("← Earlier", () => this.move(0.5), {
       class: "button is-quiet",
@@ -71,7 +71,7 @@ class Timeline {
     this.element = h("div", { class: "timeline" }, head, this.gantt.element, this.empty);
   }
 
-  /** @param {number} share of what is seen, into the past */
+  /** @param {number} share of the visible span, into the past */
   move(share) {
     const span = this.span ?? SHORTEST;
     this.look(span, Math.max(0, this.back_s + share * span.seconds));
@@ -85,7 +85,7 @@ class Timeline {
     this.refreshing?.want();
   }
 
-  /** The shortest that holds all that ran today; if nothing did, what ran in the week. */
+  /** The shortest span with everything that ran today; if nothing did, this week. */
   async fit() {
     const to = serverNow();
     for (const widest of [DAY, WIDEST]) {
@@ -99,7 +99,7 @@ class Timeline {
 
   async refresh() {
     const span = this.span ?? (await this.fit());
-    this.span ??= span; // unless somebody has chosen one meanwhile
+    this.span ??= span; // unless the user chose one meanwhile
     const to = serverNow() - this.back_s;
     const answer = await get("/timeline", { from: to - this.span.seconds, to });
     this.later.disabled = this.back_s === 0;
