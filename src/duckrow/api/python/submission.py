@@ -34,8 +34,8 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
         submit(["python", "train.py", "--name", "a b"], timeout="2h")
         submit(train, 0.1, epochs=10, gpus=1, retries=2)          # train(0.1, epochs=10)
 
-    A name that is an option is the job's, any other is an argument of the function. One that could be both is refused:
-    the function's own stand in `kwargs={...}` then.
+    A keyword that names an option belongs to the job. Any other is an argument of the function. One that could be both
+    is refused: pass the function's own in `kwargs={...}`.
     It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
     Options, as of `duckrow submit`: gpus, name, project, retries, requeue_lost, backoff, timeout, signal, grace, env,
     cwd, shell, priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem,

@@ -130,7 +130,7 @@ def _why(told: WouldReserve) -> str:
 @click.argument("size")
 @click.option("--model", metavar="NAME", help="Only on GPUs of this model: a part of its name.")
 def set_peak(recipe: str, size: str, model: str | None) -> int:
-    """Say what jobs of a recipe take at most. It holds, whatever is seen, until it is forgotten."""
+    """Set what jobs of a recipe take at most. duckrow keeps to it until you forget it."""
     peak_mb = parse_size_mb(size)
     for peak in Memory(client_of_verb()).correct(recipe, peak_mb, model):
         where = f" on {peak.model}" if peak.model else ""
@@ -142,7 +142,7 @@ def set_peak(recipe: str, size: str, model: str | None) -> int:
 @click.argument("recipe", required=False)
 @click.option("--all", "everything", is_flag=True, help="Forget everything that was learned.")
 def forget(recipe: str | None, everything: bool) -> int:
-    """Forget what a recipe takes, and how many at a time are worth it: the next jobs are learned from."""
+    """Forget what a recipe takes, and how many at a time are worth it. duckrow learns both again."""
     if (recipe is None) != everything:
         raise UsageError("Say which recipe to forget, by its number or a part of its text; or --all.")
     forgotten = Memory(client_of_verb()).forget(recipe)

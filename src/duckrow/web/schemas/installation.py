@@ -10,7 +10,7 @@ from duckrow.web.schemas.jobs import Counts
 
 
 class DaemonStatus(BaseModel):
-    """Of one that does not run there is nothing more to say."""
+    """Whether the daemon is running. The other fields are set only if it is."""
 
     running: bool
     pid: int | None = None

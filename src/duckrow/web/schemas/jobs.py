@@ -64,7 +64,7 @@ class CodeVersion(BaseModel):
 
 
 class Needs(BaseModel):
-    """What is not asked for is not there."""
+    """What the job asks for. Fields that it does not ask for are absent."""
 
     gpu_mem_mb: int | None = None
     total_gpu_mem_mb: int | None = None
