@@ -53,6 +53,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("no_cover")
 
 
+@pytest.hookimpl(hookwrapper=True, trylast=True)  # within what pytest-cov does
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """In a worker of xdist, pytest-cov measures a test also if it is marked `no_cover`."""
+    tracer = sys.gettrace() if item.get_closest_marker("no_cover") else None
+    if tracer is not None:
+        sys.settrace(None)
+    yield
+    if tracer is not None:
+        sys.settrace(tracer)
+
+
 def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEADLINE_S) -> Any:
     """Wait for a condition, with a deadline; its value."""
     end = time.monotonic() + deadline_s
