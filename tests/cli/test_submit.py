@@ -13,9 +13,9 @@ import pytest
 
 from duckrow.cli.commands import submit
 from duckrow.cli.main import run_cli
-from duckrow.core.jobs.dependencies import ANY, FAILED, OK, Dependency
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec
 from duckrow.core.jobs.output_names import OutputNames
+from duckrow.core.life.dependencies import ANY, FAILED, OK, Dependency
 
 
 class Counter:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duckrow.api.adding.environment import inherited_environment
 from duckrow.core.devices.needs import Needs, ask_of
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.dependencies import Dependency, in_words, is_met
+from duckrow.core.life.dependencies import WAIT, Dependency, in_words, is_met
 from duckrow.core.life.states import Outcome, State, state_in_words
 from duckrow.core.schedule.placement import refusal
 from duckrow.store.hosts import DAEMON, ring
@@ -42,7 +42,7 @@ def submit_jobs(
     with client.database.transaction():
         control = ControlStore(client.database)
         # Before the jobs are added: `last` must not mean one of them.
-        waits_for = not_yet_met(client, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+        waits_for = not_yet_met(client, after, may_be_broken=all(s.if_broken == WAIT for s in specs))
         if output is not None:
             from duckrow.api.adding.output_files import placed
 

@@ -13,8 +13,8 @@ from duckrow.api.queue.eta import history_of
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import needs_from
-from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name
+from duckrow.core.life.dependencies import in_words
 from duckrow.core.life.states import State, state_in_words
 from duckrow.core.memory.prediction import HostGpus, gpus_of, predicted_ask
 from duckrow.core.schedule.backfill import Shadow, Turn

@@ -26,8 +26,8 @@ from duckrow.cli.options.verb_options import SubmitOptions
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
 from duckrow.core.jobs.arrays import Array, parse_array
 from duckrow.core.jobs.commands import CommandReader, has_code, script_options
-from duckrow.core.jobs.dependencies import Dependency, parse_after
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, name_of_command
+from duckrow.core.life.dependencies import SKIP, WAIT, Dependency, parse_after
 from duckrow.core.life.states import Outcome
 
 
@@ -99,7 +99,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.option("-d", "--dependency", multiple=True, metavar="afterok:IDS", help="The same, written as for sbatch.")
 @click.option(
     "--if-broken",
-    type=click.Choice(["skip", "wait"]),
+    type=click.Choice([SKIP, WAIT]),
     help="With --after: what to do if the other job ends in the wrong way.  [default: skip]",
 )
 @click.option("--begin", metavar="TIME", help="Start it no earlier than 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
@@ -151,7 +151,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         specs = options.specs(texts, gpus, outfile)
     for spec in specs:
         spec.held = given.hold
-        spec.if_broken = given.if_broken or "skip"
+        spec.if_broken = given.if_broken or SKIP
         if given.begin is not None:
             spec.not_before, spec.delay_s = _begin(given.begin)
     array = None if given.array is None else parse_array(given.array)

@@ -15,7 +15,7 @@ from duckrow.cli.options.option_groups import GroupedCommand
 from duckrow.cli.options.option_values import Parsed
 from duckrow.cli.options.script_lines import sbatch_options
 from duckrow.core.errors import UsageError
-from duckrow.core.slurm.sbatch_lines import PREFIX
+from duckrow.core.slurm.sbatch_options import PREFIX
 
 if TYPE_CHECKING:
     from duckrow.core.jobs.arrays import Array

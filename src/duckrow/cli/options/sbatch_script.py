@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from duckrow.core.jobs.job_lines import tidy_name
-from duckrow.core.slurm.sbatch_lines import PREFIX
+from duckrow.core.slurm.sbatch_options import PREFIX
 from duckrow.core.slurm.sbatch_values import gpus_asked, tasks_of, time_limit, warning
 
 

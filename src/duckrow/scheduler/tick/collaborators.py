@@ -11,7 +11,7 @@ from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
@@ -56,7 +56,7 @@ class Collaborators(NamedTuple):
     clock_steps: ClockSteps
     watch: Watch
     broken_gpus: BrokenGpus
-    sharing: Sharing
+    sharing: MpsSharing
     drains: Drains
     stopping: Stopping
     enforcing: Enforcing
@@ -79,7 +79,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
     )
     watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
-    sharing = Sharing(state, host.folder.root, observer, gpus)
+    sharing = MpsSharing(state, host.folder.root, observer, gpus)
     suspending = Suspending(store.suspensions, engine)
     stopping = Stopping(store.attempts, suspending)
     return Collaborators(

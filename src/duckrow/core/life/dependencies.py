@@ -8,6 +8,7 @@ from duckrow.core.errors import UsageError
 from duckrow.core.life.states import Outcome
 
 OK, ANY, FAILED = "ok", "any", "failed"
+SKIP, WAIT = "skip", "wait"
 _WORDS = {
     "ok": OK, "afterok": OK, "success": OK, "any": ANY, "afterany": ANY, "after": ANY,
     "failed": FAILED, "afternotok": FAILED, "notok": FAILED,
@@ -42,6 +43,12 @@ def is_met(condition: str, outcome: Outcome) -> bool:
     if condition == ANY:
         return True
     return (outcome is Outcome.SUCCEEDED) == (condition == OK)
+
+
+def is_skipped(condition: str, outcome: Outcome, if_broken: str) -> bool:
+    """Whether a job that waits can never start, now that the one before it has ended so, and is not to wait for a
+    rerun of that one."""
+    return if_broken == SKIP and not is_met(condition, outcome)
 
 
 def in_words(condition: str, job_id: int) -> str:
