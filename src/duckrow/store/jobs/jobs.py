@@ -199,6 +199,14 @@ class JobStore:
     def pauses(self) -> list[str]:
         return [row[0] for row in self.database.all(_SQL["pauses"])]
 
+    def held_among(self, ids: Sequence[int]) -> list[int]:
+        return [row[0] for row in self.database.all(_SQL["held_among"], {"ids": json.dumps(list(ids))})]
+
+    def pauses_among(self, ids: Sequence[int], suspended: Iterable[int]) -> list[str]:
+        """The pauses that keep some of these jobs waiting, or `suspended` ones of them from continuing."""
+        values = {"ids": json.dumps(list(ids)), "suspended": json.dumps(list(suspended))}
+        return [row[0] for row in self.database.all(_SQL["pauses_among"], values)]
+
     def pause(self, project: str) -> None:
         with self.database.transaction():
             self.database.execute(_SQL["add_pause"], {"project": project, "at": time.time()})

@@ -64,6 +64,18 @@ INSERT OR IGNORE INTO pauses (project, at) VALUES (:project, :at)
 -- name: remove_pause
 DELETE FROM pauses WHERE project = :project
 
+-- name: held_among
+SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state = 'queued' AND j.held
+
+-- name: pauses_among
+SELECT p.project FROM pauses p
+WHERE EXISTS (
+  SELECT 1 FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value
+  WHERE (j.state = 'queued' OR j.id IN (SELECT value FROM json_each(:suspended)))
+    AND (p.project = '' OR j.project = p.project)
+)
+ORDER BY p.project
+
 -- name: first_unfinished
 SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state <> 'done' LIMIT 1
 
