@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 
 ENOUGH = 3
 """How many jobs must have failed in a row, and how many of them are tried elsewhere."""

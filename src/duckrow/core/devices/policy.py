@@ -10,9 +10,10 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 
 DISPLAYS = (
     *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
