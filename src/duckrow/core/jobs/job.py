@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +14,7 @@ from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.quick_dataclass import dataclass, field
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
