@@ -13,7 +13,6 @@ from duckrow.core.nearest_word import nearest_word
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.listing import ListingStore
-from duckrow.store.life.dependencies import DependencyStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -152,6 +151,8 @@ def waits_for_daemon(client: Client) -> bool:
 
 def dependencies(client: Client) -> list[tuple[int, int]]:
     """(job, job that it waits for, or waited for)."""
+    from duckrow.store.life.dependencies import DependencyStore
+
     return DependencyStore(client.database).all()
 
 
