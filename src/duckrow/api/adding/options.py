@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
 from duckrow.api.machine.settings import Settings
@@ -15,6 +15,7 @@ from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec, parse_modules
 from duckrow.core.life.dependencies import OK, SKIP, WAIT, Dependency, parse_after
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb

@@ -6,11 +6,12 @@ import heapq
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.api.devices.out_of_use import out_of_use
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Seat
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.hosts import is_alive, seats_from
 from duckrow.store.jobs.answers import AnswerStore, JobInQueue
 from duckrow.store.jobs.listed_job import LiveJob

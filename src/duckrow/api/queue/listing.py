@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome, State
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.listing import ListingStore
-from duckrow.store.life.dependencies import DependencyStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -151,6 +151,8 @@ def waits_for_daemon(client: Client) -> bool:
 
 def dependencies(client: Client) -> list[tuple[int, int]]:
     """(job, job that it waits for, or waited for)."""
+    from duckrow.store.life.dependencies import DependencyStore
+
     return DependencyStore(client.database).all()
 
 

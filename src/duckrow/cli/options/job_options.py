@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -24,6 +23,7 @@ from duckrow.core.jobs.job import (
     JobSpec,
     parse_modules,
 )
+from duckrow.core.quick_dataclass import dataclass
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ _JOB_OPTIONS = [
 ]
 
 
-@dataclass(slots=True)
+@dataclass
 class JobOptions:
     """The values of those options."""
 
@@ -236,7 +236,7 @@ def take_job_options(values: dict[str, Any]) -> JobOptions:
 
 def take_job_values(values: dict[str, Any]) -> dict[str, Any]:
     """The values as typed, for a verb that learns the project later."""
-    return {name: values.pop(name) for name in JobOptions.__slots__ if name != "priority"}
+    return {name: values.pop(name) for name in JobOptions.__annotations__ if name != "priority"}
 
 
 def read_job_options(given: dict[str, Any]) -> JobOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -15,6 +15,7 @@ from duckrow.cli.options.option_groups import GroupedCommand
 from duckrow.cli.options.option_values import Parsed
 from duckrow.cli.options.script_lines import sbatch_options
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.slurm.sbatch_options import PREFIX
 
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from duckrow.cli.options.job_options import fill_devices
 from duckrow.core.devices.policy import KNOBS, Policy
+from duckrow.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from duckrow.api.machine.settings import Settings

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device, Reservations, gpus_among
@@ -14,6 +13,8 @@ from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.core.life.states import Outcome, State
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.quick_dataclass import dataclass, field
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30

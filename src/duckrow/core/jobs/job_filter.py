@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from duckrow.core.named_tuple import NamedTuple
 
 
-@dataclass(slots=True)
-class Filter:
+class Filter(NamedTuple):
     """A job must match everything that is set. Of several states or outcomes, one is enough."""
 
     statuses: Sequence[str] = ()  # states and outcomes

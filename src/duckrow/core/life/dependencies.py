@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.errors import UsageError
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 
 OK, ANY, FAILED = "ok", "any", "failed"
 SKIP, WAIT = "skip", "wait"

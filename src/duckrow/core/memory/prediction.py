@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, Needs, ask_of, needs_from, with_margin
 from duckrow.core.memory.knowledge import Basis, Expected, Knowledge
+from duckrow.core.named_tuple import NamedTuple
 
 _ALMOST_ALL = 0.85
 """Of a GPU: a job that uses more leaves no room for another, so it may as well have all of it."""

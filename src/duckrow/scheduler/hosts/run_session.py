@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
 from duckrow.core.jobs.commands import CommandReader
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.keeper.keeper import fork_host

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.memory.observation import Observation
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains

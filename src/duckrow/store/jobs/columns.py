@@ -6,7 +6,6 @@ read jobs take their lists from here.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
@@ -17,7 +16,7 @@ from duckrow.store.sqlite.database import to_sql
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 
 _CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # not stored in the form in which they are asked for
-_PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
+_PLAIN = tuple(name for name in JobSpec.__annotations__ if name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
 
 AS_ASKED = (*_CONVERTED, *_PLAIN)
 """Those that a person's request fills."""

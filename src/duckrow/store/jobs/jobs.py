@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from duckrow.core.life.wishes import is_kill
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.listed_job import OF_JOB, ListedJob, LiveJob
 from duckrow.store.life.suspension import is_by_itself
 from duckrow.store.sqlite.connection import load_queries, told_plainly

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.devices.device import Reservations
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.attempts.reservation_json import reservations_from
 
 

@@ -6,11 +6,12 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.columns import LISTS, as_asked
 from duckrow.store.life.delays import delayed
 from duckrow.store.sqlite.connection import load_queries
