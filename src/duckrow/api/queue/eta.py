@@ -13,8 +13,9 @@ from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.hosts import is_alive, seats_from
-from duckrow.store.jobs.answers import AnswerStore, JobInQueue
+from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.listed_job import LiveJob
+from duckrow.store.jobs.waiting import JobInQueue, WaitingStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -111,7 +112,7 @@ def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequen
     ends: dict[int, float] = {}
     for side in {has_side and view.gpus == 0 for view in wanted}:
         ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
-        all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
+        all_waiting = WaitingStore(client.database).queue_of_host(host_id, _AHEAD)
         queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
         # All hosts share the GPUs. Each host has its own CPU slots, though they have the same names.
         live = [row for row in client.jobs.live() if row.job_host_id == host_id or only_gpus(row.holds)]

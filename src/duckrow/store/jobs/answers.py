@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
@@ -23,28 +22,11 @@ class TimeTaken(NamedTuple):
     duration_s: float
 
 
-class JobInQueue(NamedTuple):
-    id: int
-    project: str
-    name: str
-    gpus: int | None
-    priority: int
-    sweep: str | None
-
-
 class UnfinishedJob(NamedTuple):
     id: int
     state: str
     host_id: int
     of_run: int  # whether it belongs to a `duckrow run`
-
-
-class RunWithJobs(NamedTuple):
-    """A `duckrow run` for which jobs wait."""
-
-    host_id: int
-    name: str
-    jobs: int
 
 
 class UseOverTime(NamedTuple):
@@ -80,20 +62,9 @@ class AnswerStore:
         """Of attempts that succeeded, newest first."""
         return self.database.values(TimeTaken, _SQL["durations"], {"limit": limit})
 
-    def queue_of_host(self, host_id: int, limit: int) -> Iterator[JobInQueue]:
-        """Its jobs that may start, in order; you can stop reading at any time."""
-        return self.database.each(JobInQueue, _SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
-
     def unfinished(self) -> list[UnfinishedJob]:
         """All jobs that are not done, here and on clusters."""
         return self.database.values(UnfinishedJob, _SQL["unfinished"])
-
-    def waits_for_daemon(self) -> bool:
-        return bool(self.database.one(_SQL["waits_for_daemon"]))
-
-    def waiting_for_runs(self) -> list[RunWithJobs]:
-        """Each run, over or not, that has jobs waiting. If there is no run, no job is read."""
-        return self.database.values(RunWithJobs, _SQL["waiting_for_runs"]) if self.database.one(_SQL["any_run"]) else []
 
     def variable_names(self, job_id: int) -> list[str]:
         """The names of a job's variables. Their values stay here: they may be secrets."""

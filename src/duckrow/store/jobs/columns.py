@@ -11,6 +11,7 @@ from typing import Any
 
 from duckrow.core.jobs.editing import EDITABLE
 from duckrow.core.jobs.job import JobSpec, QueuedJob
+from duckrow.store.jobs.waiting import WAITING
 from duckrow.store.sqlite.database import to_sql
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
@@ -41,6 +42,7 @@ LISTS = {
     "asked_again": _listed(ASKED_AGAIN, "j."),
     "editable": _listed(EDITABLE),
     "queued_job": _listed(QueuedJob._fields, "j."),
+    **WAITING,
 }
 """What replaces the names in braces in the statements."""
 
