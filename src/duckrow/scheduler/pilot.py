@@ -102,6 +102,7 @@ class PilotHost(Observer):
         self.lease.begin(self._status())
         while not self._over():
             self._turn()
+            self._time.ask_once()
             self._tell_of_memory()
             self._look_for_wishes()
             self._kill_if_due()
