@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from duckrow.core.jobs.shell_blocks import ShellBlocks
 
+LAST = "\0last"
+"""In place of a run's name: the last run of the same file and folder."""
+
 
 class CommandReader:
     """Takes text as it arrives, gives commands as soon as they are complete.
