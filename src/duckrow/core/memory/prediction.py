@@ -40,7 +40,8 @@ def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: H
     """What a job asks for on the GPUs of its host. `needs`: as stored."""
     wanted = needs_from(needs)
     expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
-    if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME:
+    was_wrong = wanted.ooms > 0 and not wanted.auto  # what its user has said is not enough
+    if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME and not was_wrong:
         expected = None  # it asks for an amount itself, and nothing predicts it better
     reserved = None if expected is None else reserved_for(expected)
     ask = ask_of(gpus, needs, reserved, unknown=expected is None)

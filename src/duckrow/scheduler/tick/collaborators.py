@@ -23,6 +23,7 @@ from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
+from duckrow.scheduler.memory.early_starts import EarlyStarts
 from duckrow.scheduler.memory.enforcing import Enforcing
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
@@ -60,6 +61,7 @@ class Collaborators(NamedTuple):
     drains: Drains
     stopping: Stopping
     enforcing: Enforcing
+    early_starts: EarlyStarts
     wishes: Wishes
     endings: Endings
     recovery: Recovery
@@ -93,6 +95,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         Drains(state, database, gpus),
         stopping,
         Enforcing(state, watch, stopping),
+        EarlyStarts(state, watch, store.use, store.reservations),
         Wishes(state, database, store, host, engine, suspending, stopping),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),
