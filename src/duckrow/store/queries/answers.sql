@@ -1,13 +1,15 @@
 -- What the commands that answer ask: what lies ahead of a job, how long similar jobs took.
 
 -- name: durations
-SELECT j.project, j.name, s.name AS sweep, a.ended_at - a.started_at AS duration_s
+SELECT j.project, j.name, j.command, j.cwd, j.needs, s.name AS sweep, a.ended_at - a.started_at AS duration_s
 FROM (
     SELECT job_id, started_at, ended_at FROM attempts WHERE outcome = 'succeeded' ORDER BY job_id DESC LIMIT :limit
 ) a JOIN jobs j ON j.id = a.job_id LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
+WHERE a.ended_at - a.started_at >= :least_s
+ORDER BY a.job_id
 
 -- name: queue_of_host
-SELECT j.id, j.project, j.name, j.gpus, j.priority, s.name AS sweep
+SELECT j.id, j.project, j.name, j.gpus, j.priority, j.command, j.cwd, j.needs, s.name AS sweep
 FROM jobs j LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
 WHERE j.host_id = :host_id AND j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0
   AND j.project NOT IN (SELECT project FROM pauses)
