@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.memory.use import Point
+from duckrow.core.named_tuple import NamedTuple
 
 SLACK = 1.25
 """A run may be this many times faster or slower than the same command was, as long as nobody has seen how much."""

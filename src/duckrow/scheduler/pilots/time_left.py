@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from duckrow.clusters.port import OwnJob
-from duckrow.core.clusters.time_left import Lengths, fits
-from duckrow.core.jobs.job import JobSpec
+from duckrow.core.clusters.time_left import fits, length_to_fit
+from duckrow.core.jobs.job import JobSpec, as_queued
+from duckrow.core.schedule.run_times import RunTimes
 
 
 class PilotTime:
@@ -15,7 +16,7 @@ class PilotTime:
         self._own_job, self._margin_s = own_job, margin_s
         self._whole_s: float | None = None  # what was left when we asked
         self._asked_mono: float | None = None
-        self._lengths = Lengths()
+        self._times = RunTimes()
         self.refused = False  # there was a run that did not fit
 
     def ask_once(self) -> None:
@@ -30,7 +31,7 @@ class PilotTime:
 
         `asked_s`: how much time it asked for, if that is less than our total.
         """
-        expected_s = self._lengths.expected_s(_kind(spec), spec.timeout_s or asked_s)
+        expected_s = length_to_fit(self._times.expected(as_queued(spec, 0)), spec.timeout_s or asked_s)
         if expected_s is None:
             return True
         fit = fits(expected_s, self._left_s(), self._whole_s)
@@ -44,8 +45,4 @@ class PilotTime:
 
     def took(self, spec: JobSpec, length_s: float) -> None:
         """It succeeded after this time."""
-        self._lengths.note(_kind(spec), length_s)
-
-
-def _kind(spec: JobSpec) -> str:
-    return spec.needs.recipe or f"{spec.project}/{spec.name}"
+        self._times.note(as_queued(spec, 0), length_s)

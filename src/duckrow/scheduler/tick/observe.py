@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.named_tuple import NamedTuple
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
 from duckrow.scheduler.tick.queue_head import HEAD

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.named_tuple import NamedTuple
 
 
 class Seen(NamedTuple):

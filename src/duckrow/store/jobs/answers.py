@@ -8,6 +8,7 @@ from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
 from duckrow.core.memory.use import Point
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.schedule.run_times import RunTimes
 from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
@@ -18,6 +19,9 @@ _SQL = load_queries("answers")
 class TimeTaken(NamedTuple):
     project: str
     name: str
+    command: str
+    cwd: str
+    needs: str | None
     sweep: str | None
     duration_s: float
 
@@ -58,9 +62,12 @@ class AnswerStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def durations(self, limit: int) -> list[TimeTaken]:
-        """Of attempts that succeeded, newest first."""
-        return self.database.values(TimeTaken, _SQL["durations"], {"limit": limit})
+    def run_times(self, limit: int, least_s: float = 0.0) -> RunTimes:
+        """What the latest attempts that succeeded tell. `limit`: how many to look at; shorter ones are left out."""
+        times = RunTimes()
+        for row in self.database.values(TimeTaken, _SQL["durations"], {"limit": limit, "least_s": least_s}):
+            times.note(row, row.duration_s, row.sweep)
+        return times
 
     def unfinished(self) -> list[UnfinishedJob]:
         """All jobs that are not done, here and on clusters."""

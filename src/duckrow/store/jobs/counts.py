@@ -44,6 +44,5 @@ class CountStore:
 
 def _is_counted(filter: Filter) -> bool:
     """Whether it asks only for states and outcomes, of a project or of all; without hosts only of all."""
-    status_only = Filter(statuses=filter.statuses, failed=filter.failed)
-    status_only.project, status_only.not_of_hosts = filter.project, filter.not_of_hosts
+    status_only = Filter(filter.statuses, filter.project, failed=filter.failed, not_of_hosts=filter.not_of_hosts)
     return filter == status_only and not (filter.project is not None and filter.not_of_hosts)

@@ -68,6 +68,7 @@ class LiveJob(NamedTuple):
     name: str
     project: str
     command: str
+    cwd: str
     state: str
     needs: str | None
     job_host_id: int  # the host that the job belongs to

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.devices.device import CPU_SLOTS_IN_SQL
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.filtering import condition_of
 from duckrow.store.jobs.jobs import JobStore

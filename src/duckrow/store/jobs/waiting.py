@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
@@ -33,6 +33,9 @@ class JobInQueue(NamedTuple):
     name: str
     gpus: int | None
     priority: int
+    command: str
+    cwd: str
+    needs: str | None
     sweep: str | None
 
 

@@ -1,10 +1,12 @@
 -- What the commands that answer ask: what lies ahead of a job, how long similar jobs took.
 
 -- name: durations
-SELECT j.project, j.name, s.name AS sweep, a.ended_at - a.started_at AS duration_s
+SELECT j.project, j.name, j.command, j.cwd, j.needs, s.name AS sweep, a.ended_at - a.started_at AS duration_s
 FROM (
     SELECT job_id, started_at, ended_at FROM attempts WHERE outcome = 'succeeded' ORDER BY job_id DESC LIMIT :limit
 ) a JOIN jobs j ON j.id = a.job_id LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
+WHERE a.ended_at - a.started_at >= :least_s
+ORDER BY a.job_id
 
 -- name: unfinished
 SELECT j.id, j.state, j.host_id, h.kind = 'run' AS of_run

@@ -36,7 +36,7 @@ LIMIT :limit OFFSET :offset
 SELECT id, host_id FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: live
-SELECT a.job_id, a.holds AS holds_text, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
+SELECT a.job_id, a.holds AS holds_text, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.cwd, j.state, j.needs,
        j.host_id AS job_host_id, j.array_index, s.name AS sweep
 FROM live_here a JOIN jobs j ON j.id = a.job_id
 LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id

@@ -35,7 +35,7 @@ SELECT j.id, j.priority, j.position FROM jobs j WHERE {ready} AND j.host_id = {h
 SELECT j.id, j.priority, j.position FROM jobs j WHERE {not_ready} AND j.host_id = {host_id}
 
 -- name: queue_of_host
-SELECT j.id, j.project, j.name, j.gpus, j.priority, s.name AS sweep
+SELECT j.id, j.project, j.name, j.gpus, j.priority, j.command, j.cwd, j.needs, s.name AS sweep
 FROM jobs j LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
 WHERE {ready} AND j.host_id = :host_id
   AND j.project NOT IN (SELECT project FROM pauses)
