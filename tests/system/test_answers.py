@@ -139,5 +139,3 @@ def test_following_can_begin_with_the_last_lines(duckrow: Duckrow) -> None:
     assert follower.stdout.read() == b"100\nend\n"
     follower.stdout.close()
     assert follower.wait(DEADLINE_S) == 0
-
-

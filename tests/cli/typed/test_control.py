@@ -346,5 +346,3 @@ def test_why_says_what_a_job_does_that_does_not_wait(duckrow: DryDuckrow) -> Non
     assert "the daemon is not running: duckrow up" in duckrow("why", str(job)).stdout
     assert duckrow("why", "77", ok=False).returncode == 2
     assert duckrow("why", "--nonsense", ok=False).returncode == 2
-
-
