@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import re
 import signal
 import subprocess
 from pathlib import Path
@@ -27,13 +26,6 @@ def worked(duckrow: Duckrow) -> Duckrow:
     duckrow("submit", "--name", "odd", "--", "echo otherwise; exit 7")
     duckrow("wait", "1-6", ok=False)
     return duckrow
-
-
-def lines_of(text: str) -> list[str]:
-    """Without what differs from run to run."""
-    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "DATE", text)
-    text = re.sub(r"\b\d\d:\d\d:\d\d\b", "CLOCK", text)
-    return [re.sub(r" +", " ", re.sub(r"\b\d+\.\ds\b", "TIME", line)) for line in text.splitlines()]
 
 
 def test_jobs_of_an_ended_run_do_not_hide_that_others_wait_for_the_daemon(duckrow: Duckrow) -> None:

@@ -15,7 +15,6 @@ from tests.fake_clock import FakeClock
 pytest_plugins = ("tests.fake_clock.plugin",)
 
 HOUR_S = 3600.0
-DEAF = "trap '' TERM; touch up; while :; do sleep 0.05; done"
 
 
 @pytest.fixture

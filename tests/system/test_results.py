@@ -95,10 +95,6 @@ def test_the_table_shows_what_varies_and_below_it_why_some_failed(worked: Duckro
     )
 
 
-def ids(duckrow: Duckrow, *words: str) -> list[int]:
-    return [row["id"] for row in json.loads(duckrow("results", "demo", "--json", *words).stdout)]
-
-
 def test_in_a_narrow_terminal_lines_fit_and_what_is_left_out_is_named(duckrow: Duckrow) -> None:
     report = " ".join(f"metric_number_{number}={number}.123" for number in range(8))
     sweep(duckrow, "demo", [({"lr": 0.1}, f"{PROGRAM} report {report}"), ({"lr": 0.01}, "true")])
