@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 
 from duckrow.api.client import Client
@@ -142,6 +141,8 @@ def _refuse_no_script(words: Sequence[str]) -> None:
         if "/" in path or shutil.which(path) is None:
             raise UsageError(f"There is no file {path} in this folder. Give its path, or a command to run.")
     elif os.path.isfile(path) and ("/" not in path or not os.access(path, os.X_OK)):
+        import shlex
+
         rest = f" {shlex.join(words[1:])}" if words[1:] else ""
         raise UsageError(
             f"{path} does not begin with #!, so duckrow does not know which program runs it. Write: "
