@@ -6,6 +6,8 @@ has its default, which is also that of the values (`ListOptions()`) that the ver
 
 from __future__ import annotations
 
+import os
+
 from duckrow.cli.completing import is_completing
 from duckrow.cli.verbs import ALIASES
 
@@ -19,4 +21,17 @@ def answer(arguments: list[str]) -> int | None:
         from duckrow.cli.views.job_list import list_jobs
 
         return list_jobs()
+    if verb == "submit" and (command := _command_in(words)):
+        from duckrow.cli.submitting import submit_plainly
+
+        return submit_plainly(command)
     return None
+
+
+def _command_in(words: list[str]) -> list[str]:
+    """The command, if there is nothing else. A file may be a script with options in its lines."""
+    if words[:1] == ["--"]:
+        words = words[1:]
+    elif words and words[0].startswith("-"):
+        return []
+    return [] if words and os.path.isfile(words[0]) else words

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from duckrow.core.errors import UsageError
-from duckrow.core.life.dependencies import ANY, FAILED, OK, SKIP, WAIT, in_words, is_met, is_skipped, parse_after
+from duckrow.core.jobs.job import SKIP, WAIT
+from duckrow.core.life.dependencies import ANY, FAILED, OK, in_words, is_met, is_skipped, parse_after
 from duckrow.core.life.states import Outcome
 
 

@@ -13,8 +13,8 @@ from duckrow.api.machine.settings import Settings
 from duckrow.api.python.handles import Job
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import JobSpec, parse_modules
-from duckrow.core.life.dependencies import OK, SKIP, WAIT, Dependency, parse_after
+from duckrow.core.jobs.job import SKIP, WAIT, JobSpec, parse_modules
+from duckrow.core.life.dependencies import OK, Dependency, parse_after
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import settings_of

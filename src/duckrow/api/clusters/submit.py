@@ -26,8 +26,8 @@ from duckrow.clusters.waits import Waits
 from duckrow.core.clusters.groups import group_runs, too_long
 from duckrow.core.clusters.request import ClusterRequest, request_from
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.jobs.job import JobSpec, check_name
-from duckrow.core.life.dependencies import WAIT, Dependency
+from duckrow.core.jobs.job import WAIT, JobSpec, check_name
+from duckrow.core.life.dependencies import Dependency
 from duckrow.core.life.failures import compact_ids
 from duckrow.store.batches import BatchStore
 from duckrow.store.jobs.control import ControlStore

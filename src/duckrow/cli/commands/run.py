@@ -18,13 +18,9 @@ from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import clean, say
 from duckrow.cli.options.command_words import command_of
 from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_options
-from duckrow.cli.options.job_options import (
-    JobOptions,
-    device_options,
-    job_options,
-    take_job_options,
-)
+from duckrow.cli.options.job_options import device_options, job_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.typed_job_options import JobOptions, take_job_options
 from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view

@@ -86,25 +86,6 @@ class SweepOptions(NamedTuple):
     as_json: bool
 
 
-class SubmitOptions(NamedTuple):
-    delimiter: str | None
-    form: str  # of the lines: commands, or JSON
-    wrap: str | None
-    outfile: str | None
-    error: str | None
-    after: tuple[str, ...]
-    dependency: tuple[str, ...]  # the same in sbatch's syntax
-    if_broken: str | None
-    begin: str | None
-    array: str | None
-    priority: int | None
-    root: str | None
-    snapshot: bool
-    hold: bool
-    waits: bool
-    as_json: bool
-
-
 def take_run_options(values: dict[str, Any], gpu_count: int | None) -> RunOptions:
     """From what is left after the options of all jobs and of clusters were taken out."""
     return RunOptions(devices=_take_devices(values), watch=_take_watch(values), gpu_count=gpu_count, **values)

@@ -18,6 +18,7 @@ from duckrow.core.quick_dataclass import dataclass, field
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
+SKIP, WAIT = "skip", "wait"  # what becomes of a job if one before it ends in the wrong way
 DEFAULT_GRACE_S = 10.0
 DEFAULT_BACKOFF_S = 10.0
 DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
@@ -65,7 +66,7 @@ class JobSpec:
     not_before: float | None = None  # --begin 18:00, by the wall clock
     delay_s: float | None = None  # --begin +2h, from when it is submitted
     held: bool = False
-    if_broken: str = "skip"  # if a job before it ends in the wrong way: skip it, or let it wait
+    if_broken: str = SKIP  # or WAIT, for a rerun of the one before it
     array_index: int | None = None
     folder: str | None = None  # of the run; None: below the state folder, by its id
     preload: str | None = None  # modules of a warm start, with commas; None: a cold start

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job import SKIP
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 
 OK, ANY, FAILED = "ok", "any", "failed"
-SKIP, WAIT = "skip", "wait"
 _WORDS = {
     "ok": OK, "afterok": OK, "success": OK, "any": ANY, "afterany": ANY, "after": ANY,
     "failed": FAILED, "afternotok": FAILED, "notok": FAILED,
