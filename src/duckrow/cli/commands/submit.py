@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
@@ -149,11 +150,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         specs = _specs_of_lines(texts, options, gpus, outfile, on)
     else:
         specs = options.specs(texts, gpus, outfile)
-    for spec in specs:
-        spec.held = given.hold
-        spec.if_broken = given.if_broken or "skip"
-        if given.begin is not None:
-            spec.not_before, spec.delay_s = _begin(given.begin)
+    _say_when(specs, given)
     array = None if given.array is None else parse_array(given.array)
     if array is not None:
         specs = _arrayed(specs, array)
@@ -169,9 +166,20 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     limit = array.max_running if array else None
     variables = {**variables_for_sbatch(ctx, specs[0], array, given.wrap), **dict(options.variables)}
     ids = submit_jobs(client, specs, variables, after, limit, output)
+    gc.enable()
     say_unused(ctx)
     _print_ids(ids, specs, given.as_json)
     return _wait(client, ids) if given.waits else EXIT_OK
+
+
+def _say_when(specs: Sequence[JobSpec], given: SubmitOptions) -> None:
+    """What they wait for besides a device, if anything."""
+    if not (given.hold or given.if_broken or given.begin):
+        return
+    begin = (None, None) if given.begin is None else _begin(given.begin)
+    for spec in specs:
+        spec.held, spec.if_broken = given.hold, given.if_broken or "skip"
+        spec.not_before, spec.delay_s = begin
 
 
 def _specs_of_lines(
@@ -266,6 +274,7 @@ def _commands(
     if file is not None:
         if words:
             raise UsageError("Either --file or a command, not both.")
+        gc.disable()  # a file may have a million jobs, none of which is garbage: not to be looked for among them
         return _read_commands(file, delimiter)
     script: str = ctx.meta["duckrow.script"]
     if words:
