@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Mapping, Sequence
 
@@ -70,11 +71,7 @@ def submit_commands(
         specs = _specs_of_lines(texts, options, gpus, outfile, on)
     else:
         specs = options.specs(texts, gpus, outfile)
-    for spec in specs:
-        spec.held = given.hold
-        spec.if_broken = given.if_broken or SKIP
-        if given.begin is not None:
-            spec.not_before, spec.delay_s = _begin(given.begin)
+    _say_when(specs, given)
     array = None if given.array is None else _array(given.array)
     if array is not None:
         specs = _arrayed(specs, array)
@@ -83,6 +80,16 @@ def submit_commands(
         if on is not None:
             return _submit_on(client, on, asked or {}, specs, given, dict(options.variables), options.name, script)
         return _submit_here(client, specs, given, options, array, output, script)
+
+
+def _say_when(specs: Sequence[JobSpec], given: SubmitOptions) -> None:
+    """What they wait for besides a device, if anything."""
+    if not (given.hold or given.if_broken or given.begin):
+        return
+    begin = (None, None) if given.begin is None else _begin(given.begin)
+    for spec in specs:
+        spec.held, spec.if_broken = given.hold, given.if_broken or SKIP
+        spec.not_before, spec.delay_s = begin
 
 
 def _submit_here(
@@ -102,6 +109,7 @@ def _submit_here(
     limit = array.max_running if array else None
     variables = {**variables_for_sbatch(script, specs[0], array, given.wrap), **dict(options.variables)}
     ids = submit_jobs(client, specs, variables, after, limit, output)
+    gc.enable()
     say_unused(script)
     _print_ids(ids, specs, given.as_json)
     return _wait(client, ids) if given.waits else EXIT_OK

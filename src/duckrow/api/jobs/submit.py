@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.adding.environment import inherited_environment
-from duckrow.core.devices.needs import Needs, ask_of
+from duckrow.core.devices.needs import NO_NEEDS, Needs, ask_of
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import WAIT
 from duckrow.core.life.states import Outcome, State, state_in_words
@@ -69,7 +69,7 @@ def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tupl
     seats, machine = client.seats(), client.hosts.machine(DAEMON)
     asked: dict[tuple[int | None, Needs], str | None] = {}
     for number, spec in enumerate(specs):
-        key = (spec.gpus, spec.needs._replace(parameters=""))
+        key = (spec.gpus, spec.needs if spec.needs is NO_NEEDS else spec.needs._replace(parameters=""))
         if key not in asked:
             asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
         why_not = asked[key]

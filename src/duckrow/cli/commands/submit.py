@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
@@ -146,6 +147,7 @@ def _commands(script: str, words: list[str], file: str | None, given: SubmitOpti
     if file is not None:
         if words:
             raise UsageError("Either --file or a command, not both.")
+        gc.disable()  # a file may have a million jobs, none of which is garbage: not to be looked for among them
         return _read_commands(file, given.delimiter)
     if words:
         return [command_of_words(words, script, moves)]

@@ -92,7 +92,10 @@ class JobOptions:
     def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
         """A function that makes the specs of many commands. What they share is worked out now, only once."""
         cwd, in_common = existing_folder(self.cwd), self._in_common(gpus, outfile)
-        return lambda command: _with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
+        if self.by_memory or self.preload == AUTO:  # which depends on the command
+            return lambda command: _with_libraries(JobSpec(command, cwd, needs=self.needs(cwd, command), **in_common))
+        any_command = JobSpec("true", cwd, needs=self.needs(cwd, "true"), **in_common)
+        return lambda command: any_command.with_command(command, self.name)
 
     def _in_common(self, gpus: int | None, outfile: str | None) -> dict[str, Any]:
         """The same for every job, whatever its command."""

@@ -23,7 +23,14 @@ class CommandReader:
 
     def feed(self, text: str) -> list[str]:
         *lines, self._partial = (self._partial + text).split("\n")
-        return [command for line in lines if (command := self._line(line)) is not None]
+        if self._delimiter is not None or self._blocks is not None:
+            return [command for line in lines if (command := self._line(line)) is not None]
+        # Most lines are a command each, and there may be a million of them.
+        return [
+            command
+            for line in lines
+            if (command := self._line(line) if self._lines or "#" in line or "\\" in line else line.rstrip())
+        ]
 
     def finish(self) -> list[str]:
         """The end of the input completes what was begun."""

@@ -50,13 +50,17 @@ LISTS = {
 _plain_values = attrgetter(*_PLAIN)
 
 
+Stored = str | bytes | int | float | None
+
+
+def as_asked_of(name: str, spec: JobSpec) -> Stored:
+    """One of these values, as it is stored."""
+    if name == "needs":
+        return spec.needs.as_text()
+    value: Stored = getattr(spec, name)
+    return to_sql(value) if isinstance(value, str) and name in _CONVERTED else value
+
+
 def as_asked(spec: JobSpec) -> tuple[Any, ...]:
     """The values of AS_ASKED, as they are stored."""
-    return (
-        to_sql(spec.command),
-        to_sql(spec.cwd),
-        None if spec.outfile is None else to_sql(spec.outfile),
-        None if spec.folder is None else to_sql(spec.folder),
-        spec.needs.as_text(),
-        *_plain_values(spec),
-    )
+    return (*(as_asked_of(name, spec) for name in _CONVERTED), *_plain_values(spec))
