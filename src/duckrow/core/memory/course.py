@@ -17,6 +17,7 @@ _LEAST_SLACK = 1.05
 _SLACK_S = 1.0  # and besides, this much earlier or later: readings take their time
 _TELL_SLACK = 3  # runs that have ended
 _ALIKE = 0.9  # memory that falls by less than this has not fallen
+_A_MOMENT_S = 0.01  # so that the last moment is surely after the end
 _MOMENTS = 48  # into which the time until all have ended is divided
 
 
@@ -32,12 +33,14 @@ class Course(NamedTuple):
 
     def most_mb(self, from_s: float, to_s: float) -> int:
         """The most in that time of its life; 0 once it has ended."""
-        if from_s >= self.lasted_s:
-            return 0
+        return max(self._levels(from_s, to_s), default=0)
+
+    def least_mb(self, from_s: float, to_s: float) -> int:
+        return min(self._levels(from_s, to_s), default=0)
+
+    def _levels(self, from_s: float, to_s: float) -> list[int]:
         ends = [at for at, _ in self.steps[1:]] + [self.lasted_s]
-        return max(
-            (mb for (at, mb), end in zip(self.steps, ends, strict=True) if at <= to_s and end > from_s), default=0
-        )
+        return [mb for (at, mb), end in zip(self.steps, ends, strict=True) if at <= to_s and end > from_s]
 
     def reaches_s(self, mb: int) -> float:
         """When it first used about this much."""
@@ -81,8 +84,13 @@ class Tenancy(NamedTuple):
 
     def most_mb(self, from_s: float, to_s: float) -> int:
         """The most that it may use between these moments, in seconds from now."""
-        if self.course is None or not self.is_as_foreseen:
-            return max(self.reserved_mb, self.used_mb)
+        foreseen_mb = self.foreseen_mb(from_s, to_s) if self.is_as_foreseen else None
+        return max(self.reserved_mb, self.used_mb) if foreseen_mb is None else foreseen_mb
+
+    def foreseen_mb(self, from_s: float, to_s: float) -> int | None:
+        """The same, if it does what the same command did; None: nobody knows."""
+        if self.course is None:
+            return None
         earliest, latest = self._comes_to(from_s)[0], self._comes_to(to_s)[1]
         return (
             with_margin(self.course.most_mb(earliest, latest), is_same=True) if earliest < self.course.lasted_s else 0
@@ -94,7 +102,8 @@ class Tenancy(NamedTuple):
         earliest, latest = self._comes_to(0.0)
         if self.course is None or earliest >= self.course.lasted_s:
             return False
-        return self.used_mb <= with_margin(self.course.most_mb(earliest, latest), is_same=True)
+        least_mb, most_mb = self.course.least_mb(earliest, latest), self.course.most_mb(earliest, latest)
+        return _ALIKE * least_mb <= self.used_mb <= with_margin(most_mb, is_same=True)
 
     def _comes_to(self, after_s: float) -> tuple[float, float]:
         """How far it will have come by then: at least, at most. Its last growth tells how far it had come."""
@@ -109,17 +118,17 @@ class Tenancy(NamedTuple):
         """From now on, at the latest; 0: nobody knows."""
         if self.course is None or not self.is_as_foreseen:
             return 0.0
-        return max((self.course.lasted_s - self._comes_to(0.0)[0]) * self.slack, 0.0)
+        return max((self.course.lasted_s - self._comes_to(0.0)[0]) * self.slack, 0.0) + _A_MOMENT_S
 
 
-class Forecast(NamedTuple):
+class MemoryForecast(NamedTuple):
     """What all jobs on a GPU may use together, from now on."""
 
     moments: tuple[float, ...]  # seconds from now; what lies between two of them is looked at as one
     used_mb: tuple[int, ...]  # from each of them until the next; after the last, what those keep whose end is unknown
 
     @classmethod
-    def of(cls, tenancies: Sequence[Tenancy]) -> Forecast:
+    def of(cls, tenancies: Sequence[Tenancy]) -> MemoryForecast:
         lasts_s = max((each.ends_within_s for each in tenancies), default=0.0)
         moments = tuple(lasts_s * number / _MOMENTS for number in range(_MOMENTS + 1))
         spans = [*pairwise(moments), (moments[-1], math.inf)]
@@ -132,4 +141,4 @@ class Forecast(NamedTuple):
         """
         new = Tenancy(comer, 0.0, with_margin(comer.peak_mb, is_same=True), slack=slack)
         spans = pairwise((*self.moments, math.inf))
-        return all(mb + new.most_mb(*span) <= room_mb for mb, span in zip(self.used_mb, spans, strict=True))
+        return all(mb + (new.foreseen_mb(*span) or 0) <= room_mb for mb, span in zip(self.used_mb, spans, strict=True))

@@ -12,7 +12,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, is_packed, needs_from, with_margin
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome
-from duckrow.core.memory.course import Course, Forecast, Tenancy, agreed, slack_of
+from duckrow.core.memory.course import Course, MemoryForecast, Tenancy, agreed, slack_of
 from duckrow.core.memory.knowledge import Basis, RecipePeak
 from duckrow.core.memory.prediction import expected_of
 from duckrow.core.schedule.backfill import Front
@@ -83,7 +83,7 @@ class EarlyStarts:
 
     def _choose(self, seen: Seen, mono: float) -> Start | None:
         gpus = {gpu: tenancies for gpu in self._watch.gpus.watched if (tenancies := self._on(gpu, seen, mono))}
-        forecasts = {gpu: Forecast.of(tenancies) for gpu, tenancies in gpus.items()}
+        forecasts = {gpu: MemoryForecast.of(tenancies) for gpu, tenancies in gpus.items()}
         for job, ask in self._candidates(seen) if gpus else ():
             course, slack = self._course_of(job), self._slack_of(job)
             for gpu in gpus if course is not None else ():
