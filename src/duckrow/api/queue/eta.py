@@ -6,7 +6,6 @@ import heapq
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.devices.out_of_use import out_of_use
 from duckrow.core.devices.device import only_gpus
@@ -16,6 +15,7 @@ from duckrow.store.hosts import is_alive, seats_from
 from duckrow.store.jobs.answers import AnswerStore, JobInQueue
 from duckrow.store.jobs.listed_job import LiveJob
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
