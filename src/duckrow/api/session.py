@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.machine.daemon import end_daemon, ensure_daemon, running_daemon
 from duckrow.api.queue.views import JobView, job_view
@@ -21,6 +20,7 @@ from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seat
 from duckrow.store.jobs.jobs import JobStore
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing_extensions import Self
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 from duckrow.store.batches import BatchStore
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
     from duckrow.api.session import Session

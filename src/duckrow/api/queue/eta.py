@@ -18,6 +18,7 @@ from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.listed_job import LiveJob
 from duckrow.store.jobs.waiting import JobInQueue, WaitingStore
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView

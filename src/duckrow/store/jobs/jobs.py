@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from duckrow.core.life.wishes import is_kill
 from duckrow.core.named_tuple import NamedTuple
@@ -14,7 +13,10 @@ from duckrow.store.life.suspension import is_by_itself
 from duckrow.store.sqlite.connection import load_queries, told_plainly
 from duckrow.store.sqlite.database import Database, to_sql
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from duckrow.core.clock import Now
     from duckrow.core.jobs.job import JobSpec
     from duckrow.core.jobs.selection import Selection

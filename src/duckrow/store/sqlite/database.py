@@ -6,17 +6,18 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.before_opening import look_before_opening
 from duckrow.store.sqlite.connection import BUSY_S, connect, told_plainly
 from duckrow.store.sqlite.database_files import files_of
 
-Parameters = Sequence[Any] | Mapping[str, Any]
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
 
-
-V = TypeVar("V", bound=tuple[Any, ...])  # a NamedTuple
+    Parameters = Sequence[Any] | Mapping[str, Any]
+    V = TypeVar("V", bound=tuple[Any, ...])  # a NamedTuple
 
 _MAPPED_BYTES = 1 << 30
 _READERS_MS = 2000
