@@ -34,6 +34,7 @@ from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.life.delays import DelayStore
+from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
@@ -67,7 +68,7 @@ class Collaborators(NamedTuple):
     recovery: Recovery
 
 
-def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborators:
+def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer: Checkpointer) -> Collaborators:
     """`machine`: the machine when nobody uses it."""
     database, host, store, engine, reactor, _, observer = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
@@ -96,7 +97,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         stopping,
         Enforcing(state, watch, stopping),
         EarlyStarts(state, watch, store.use, store.reservations),
-        Wishes(state, database, store, host, engine, suspending, stopping),
+        Wishes(state, database, store, host, engine, suspending, stopping, checkpointer),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),
     )

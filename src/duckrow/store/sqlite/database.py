@@ -103,6 +103,11 @@ class Database:
             row = self._connection.execute(statement, parameters).fetchone()
             return None if row is None else row[0]
 
+    @property
+    def changed_rows(self) -> int:
+        """How many rows we have changed since this database was opened, by triggers too."""
+        return self._connection.total_changes
+
     def map_into_memory(self) -> None:
         """For frequent readers: without copying pages, reading all jobs takes half the time."""
         self._mapped = True
@@ -138,6 +143,14 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+
+_AT_ONCE = 2_000
+
+
+def slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """For changes of many jobs: each slice is a transaction of milliseconds, so that others can write in between."""
+    return (ids[at : at + _AT_ONCE] for at in range(0, len(ids), _AT_ONCE))
 
 
 def to_sql(text: str) -> str | bytes:
