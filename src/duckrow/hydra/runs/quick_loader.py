@@ -7,7 +7,6 @@ depends only on the choices of groups (`model=convnet`).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -16,6 +15,8 @@ from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+
+from duckrow.hydra.runs.quick_copies import quick_copy
 
 try:
     from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
@@ -47,7 +48,7 @@ class QuickLoader:
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The config of one run."""
-        return self._load(master_config, sweep_overrides, copy.deepcopy)
+        return self._load(master_config, sweep_overrides, quick_copy)
 
     def load_only_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The same for a process that needs only one config: puts the values into the original, not into a copy."""
