@@ -15,9 +15,11 @@ from duckrow.scheduler.devices.mps import Sharing
 from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.life.batch_plans import BatchPlans
 from duckrow.scheduler.life.clock_steps import ClockSteps
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.endings import Endings
+from duckrow.scheduler.life.learned_times import LearnedTimes
 from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
@@ -32,6 +34,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore
+from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.life.delays import DelayStore
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
@@ -63,6 +66,7 @@ class Collaborators(NamedTuple):
     wishes: Wishes
     endings: Endings
     recovery: Recovery
+    batch_plans: BatchPlans
 
 
 def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborators:
@@ -81,6 +85,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
     watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
     sharing = Sharing(state, host.folder.root, observer, gpus)
     suspending = Suspending(store.suspensions, engine)
+    learned_times = LearnedTimes(AnswerStore(database))
     stopping = Stopping(store.attempts, suspending)
     return Collaborators(
         new_attempts,
@@ -94,8 +99,12 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         stopping,
         Enforcing(state, watch, stopping),
         Wishes(state, database, store, host, engine, suspending, stopping),
-        Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
+        Endings(
+            *(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
+            learned_times,
+        ),
         Recovery(state, store.attempts, host, engine, reactor, watch),
+        BatchPlans(state, learned_times, learning.ask_of),
     )
 
 
