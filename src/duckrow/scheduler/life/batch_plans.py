@@ -22,7 +22,7 @@ _MORE_RUNS = 8  # at least
 
 
 class _Plan(NamedTuple):
-    ranks: dict[int, int]  # the place of each job, by id; empty: they keep their order
+    order: Sequence[int]  # the ids of the jobs; empty: they keep their order
     jobs: frozenset[int]
     known: int  # how many run times were known when it was made
 
@@ -50,14 +50,16 @@ class BatchPlans:
             plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= FEWEST else None
             if plan is not None:
                 kept.append(plan)
-                ranks = plan.ranks
-                batch = sorted(batch, key=lambda job: ranks[job.id]) if ranks else batch
+                if plan.order:
+                    waiting = {job.id: job for job in batch}
+                    batch = [waiting[job_id] for job_id in plan.order if job_id in waiting]
             ordered += batch
         self._plans = kept
         return ordered
 
     def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
-        known = next((plan for plan in self._plans if all(job.id in plan.jobs for job in batch)), None)
+        ids = [job.id for job in batch]
+        known = next((plan for plan in self._plans if plan.jobs.issuperset(ids)), None)
         if known is None or self._times.version >= max(known.known * _KNOWS_BETTER, known.known + _MORE_RUNS):
             return self._made(batch, seats, machine, mono)
         return known
@@ -65,8 +67,8 @@ class BatchPlans:
     def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
         load = MachineLoad([seat for seat in seats if not seat.side], machine, self._times.expected, self._ask_of)
         came = load.of_jobs(batch)
-        ranks: dict[int, int] = {}
+        order: list[int] = []
         if came is not None:
-            order = best_order(came, load.free(self._state.booked), load.busy(self._state.live.values(), mono))
-            ranks = {each.id: rank for rank, each in enumerate(order)}
-        return _Plan(ranks, frozenset(job.id for job in batch), self._times.version)
+            best = best_order(came, load.free(self._state.booked), load.busy(self._state.live.values(), mono))
+            order = [each.id for each in best] if best is not came else []
+        return _Plan(order, frozenset([job.id for job in batch]), self._times.version)
