@@ -114,6 +114,8 @@ class Loop:
         with self.database.transaction():
             reach("observed")
             seen = self._observe(now)
+            plans = self._collaborators.batch_plans
+            seen = seen._replace(queue=plans.in_order(seen.queue, seen.seats, seen.machine, now.mono))
             decision = decide_tick(self.state, seen, self.watch.ask_of, now)
             decision = self._collaborators.early_starts.add(decision, seen, now)
             reach("decided")
