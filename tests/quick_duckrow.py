@@ -10,15 +10,16 @@ import os
 import signal
 import socket
 import sys
+import time
 
 ADDRESS = "FORK_SERVER"  # as a variable; a null byte cannot be in one
+DEADLINE_S = 60.0
 PYTHON = "FORK_SERVER_PYTHON"
 
 
 def main() -> None:
     words = ["-m", "duckrow", *sys.argv[1:]]
-    # A server must have the network of who types, and a terminal's Ctrl-C reaches only those who were started in it.
-    if ADDRESS not in os.environ or "--web" in words or os.isatty(0):
+    if ADDRESS not in os.environ or os.isatty(0):  # a terminal's Ctrl-C reaches only those who were started in it
         os.execv(os.environ[PYTHON], [os.environ[PYTHON], *words])
     order = {"arguments": words, "env": dict(os.environ), "cwd": os.getcwd(), "new_session": False, "files": [0, 1, 2]}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
@@ -35,11 +36,14 @@ def main() -> None:
 
 
 def _connect(server: socket.socket, address: str) -> None:
+    end = time.monotonic() + DEADLINE_S
     while True:
         try:
             return server.connect(address)
         except ConnectionRefusedError:
-            os.sched_yield()  # it has not come so far
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)  # in time: it has not come so far
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ import dataclasses
 import functools
 import importlib
 import json
-import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -341,29 +340,6 @@ def test_options_within_the_command_of_a_job_and_of_an_older_tool_are_told_apart
 
 
 # -- what is shown really runs --------------------------------------------------------------------------------------
-
-
-def shell(script: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-e", "-c", script], cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-
-
-def test_the_quickstart_of_the_readme_runs(duckrow: Duckrow) -> None:
-    text = (ROOT / "README.md").read_text()
-    section = text.split("\n## Quickstart\n")[1].split("What you will want next")[0]
-    script = "\n".join(body for language, body in _FENCE.findall(section) if language == "sh")
-    assert script.count("duckrow ") == 4
-    env = {**duckrow.env, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{duckrow.env['PATH']}"}
-    try:
-        done = shell(script, duckrow.work, env)
-        assert done.returncode == 0, done.stderr
-        assert "[1 sleep] lr 0.1 on GPU" in done.stdout
-        assert "4-6" in done.stdout.split("\n")
-        assert done.stdout.rstrip().rsplit("\n", 1)[-1].startswith("lr 0.001 on GPU")
-        duckrow("wait", "4-6")
-    finally:
-        duckrow("down", "--kill")
 
 
 @pytest.mark.parametrize(

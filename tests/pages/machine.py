@@ -26,6 +26,7 @@ from tests.system.pretend_slurm import PretendSlurm
 GPUS = 8
 HOME = "/home/ann"
 WIDTH = "160"
+USES_NETWORK = re.compile(r"duckrow (web|up --web|dropin gpupeasy)|\bcurl ")
 
 
 class Machine:
@@ -44,7 +45,7 @@ class Machine:
         PretendSlurm(folder / "slurm")
         self.env = self._environment()
         self.env[quick_duckrow.ADDRESS] = fork_server.address_for(self.env).replace("\0", "@")
-        self.prefix: list[str] = []  # before the shell: what it runs in
+        self.network: list[str] = []  # before the shell: how it gets into a network of its own
         # What a page calls it.
         self.aliases = {re.escape(str(folder / "home")): HOME, re.escape(str(folder)): HOME}
 
@@ -76,9 +77,16 @@ class Machine:
     # -- typing -----------------------------------------------------------------------------------------------------
 
     def type(self, script: str, shell: str = "/bin/sh", ok: bool = True) -> str:
-        done = typed(script, self.work, self.env, *self.prefix, shell, *(["-e"] if ok else []))
+        prefix, env = self._around(script)
+        done = typed(script, self.work, env, *prefix, shell, *(["-e"] if ok else []))
         assert not ok or done.returncode == 0, f"exit {done.returncode}:\n{script}\n\n{done.stdout}"
         return done.stdout
+
+    def _around(self, script: str) -> tuple[list[str], dict[str, str]]:
+        """What is put before the shell, and its variables. The fork server does not live in another network."""
+        if not self.network or not USES_NETWORK.search(script):
+            return [], self.env
+        return self.network, {name: value for name, value in self.env.items() if name != quick_duckrow.ADDRESS}
 
     def retold(self, command: str) -> str:
         """What it prints, whatever its end, with the paths of somebody called ann."""
@@ -90,11 +98,11 @@ class Machine:
     def type_until(self, command: str, seen: str, meanwhile: Callable[[], None]) -> str:
         """Type it in a real terminal, and press Ctrl-C once this is seen."""
         terminal, own = pty.openpty()
-        env = {**self.env, "LINES": "40", "TERM": "xterm"}
+        prefix, env = self._around(command)
         with subprocess.Popen(
-            [*self.prefix, "/bin/sh", "-c", command],
+            [*prefix, "/bin/sh", "-c", command],
             cwd=self.work,
-            env=env,
+            env={**env, "LINES": "40", "TERM": "xterm"},
             stdin=own,
             stdout=own,
             stderr=own,
@@ -148,21 +156,18 @@ def machine(folder: Path, gpus: int = GPUS) -> Iterator[Machine]:
 
 @contextmanager
 def own_network(made: Machine) -> Iterator[None]:
-    """All that is typed within has a loopback of its own, where every port is free.
-
-    Not what is forked for it, so no server may be: see `quick_duckrow.py`.
-    """
+    """What serves and what asks within has a loopback of its own, where every port is free."""
     up = "import fcntl, socket, struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh14x', b'lo', 1))"
     hold = f'{sys.executable} -IS -c "{up}" && echo up && exec sleep {DEADLINE_S * 2:.0f}'
     with subprocess.Popen(["unshare", "--net", "/bin/sh", "-c", hold], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"up\n", "no network of its own"
-        made.prefix = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+        made.network = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
         try:
             yield
         finally:
             made.type("duckrow down --kill", ok=False)
-            made.prefix = []
+            made.network = []
             holder.kill()
 
 

@@ -42,12 +42,12 @@ def walk(name: str, around: Around, machine: Machine) -> Iterator[tuple[str, str
     """Each block that shows what is printed, and what is printed today."""
     for path, text in around.files.items():
         _save(machine.work / path, text)
+    for beginning, path in around.saves.items():
+        found = [block for block in blocks(name) if block.language == beginning or block.body.startswith(beginning)]
+        _save(machine.work / path, found[0].body)
     machine.env |= {variable: value.replace("WORK", str(machine.work)) for variable, value in around.env.items()}
     machine.type(around.first)
     for block in blocks(name):
-        for beginning, path in around.saves.items():
-            if block.language == beginning or block.body.startswith(beginning):
-                _save(machine.work / path, block.body)
         if block.scene or not block.is_typed:
             continue
         if block.language == "console":
@@ -78,7 +78,8 @@ def _type_command(command: str, language: str, machine: Machine) -> None:
     if until:
         machine.type_until(command, until[0], lambda: machine.type(until[1]) and None)
     elif found := _ASSIGNMENT.search(command):
-        machine.env[found[1]] = machine.type(f'{command}\nprintf %s "${found[1]}"')
+        machine.type(f'{command}\nprintf %s "${found[1]}" > ../value')
+        machine.env[found[1]] = (machine.folder / "value").read_text()
     else:
         machine.type(command, "/bin/bash" if language == "bash" else "/bin/sh")
 
