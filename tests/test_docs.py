@@ -30,6 +30,7 @@ from duckrow.cli.options.json_jobs import KEYS as JOB_KEYS
 from duckrow.cli.verbs import VERBS
 from duckrow.core import errors
 from duckrow.core.life.states import TRANSITIONS, Outcome, State
+from duckrow.core.settings import SECTIONS, SETTINGS
 from duckrow.scheduler.life.job_environment import extra_environment, launcher_environment
 from tests.conftest import Duckrow
 from tests.core.language import attempt, job
@@ -41,7 +42,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *s
 WRITE = f"Run: {Path(sys.executable).name} -m tests.test_docs --write"
 HELP_WIDTH = 100
 
-_BLOCK = re.compile(r"(<!-- (help: \w+|transitions|rooms|house) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (help: \w+|settings: \w+|transitions|rooms|house) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -61,9 +62,21 @@ def transitions_block() -> str:
     return "\n".join(["| from | to | because |", "| --- | --- | --- |", *rows]) + "\n"
 
 
+def settings_block(section: str) -> str:
+    """The settings of a section, in the words of `duckrow config`."""
+    found = [setting for setting in SETTINGS if setting.section == section]
+    rows = [f"| `{each.key}` | {each.kind} | {_as_written(each.default)} | {each.help} |" for each in found]
+    return "\n".join(["| key | what | default | |", "| --- | --- | --- | --- |", *rows]) + "\n"
+
+
+def _as_written(default: object) -> str:
+    return "" if default is None else f"`{json.dumps(default)}`"
+
+
 def render(marker: str) -> str:
     drawn = {"transitions": transitions_block, "rooms": rooms_block, "house": house_block}
-    return drawn[marker]() if marker in drawn else help_block(marker.removeprefix("help: "))
+    kind, _, name = marker.partition(": ")
+    return drawn[kind]() if kind in drawn else {"help": help_block, "settings": settings_block}[kind](name)
 
 
 def regenerated(text: str) -> str:
@@ -75,10 +88,14 @@ def blocks_of(page: Path) -> list[str]:
     return [found[2] for found in _BLOCK.finditer(page.read_text())]
 
 
-@pytest.mark.parametrize("page", [DOCS / "cli.md", DOCS / "architecture.md"], ids=lambda page: page.name)
-def test_generated_blocks_are_up_to_date(page: Path) -> None:
-    text = page.read_text()
-    assert text == regenerated(text), f"{page.name} is out of date. {WRITE}"
+@pytest.mark.parametrize("page", ["cli.md", "architecture.md", "settings.md"])
+def test_generated_blocks_are_up_to_date(page: str) -> None:
+    text = (DOCS / page).read_text()
+    assert text == regenerated(text), f"{page} is out of date. {WRITE}"
+
+
+def test_every_section_of_the_settings_has_its_table() -> None:
+    assert blocks_of(DOCS / "settings.md") == [f"settings: {section}" for section in SECTIONS]
 
 
 def test_every_verb_is_documented_with_its_help() -> None:
