@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
+NAMED_TUPLE = "duckrow.core.named_tuple"  # a part of the language rather than of duckrow: kernel may have it too
 KEEPER = "duckrow.engines.local.keeper.keeper"
 DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
 SLURM, PORT, MAKES_CLUSTERS = "duckrow.clusters.slurm", "duckrow.clusters.port", "duckrow.clusters.known"
@@ -192,6 +193,8 @@ def _broken_rule(found: Import) -> str | None:
         return _broken_outside_rule(package, found.module)
     if found.module == "duckrow" and found.name == "__version__":
         return "core imports nothing but core" if package == "core" else None
+    if package == "kernel" and found.module == NAMED_TUPLE:
+        return None
     if target == "kernel" and package != "core":
         return None
     if target == package or target in MAY_IMPORT[package]:

@@ -6,17 +6,24 @@ Without `--gpu`, simulated: duckrow's loop on a GPU that is not there.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random, SystemRandom
 
 from benchmarks.packing.commands import Command, Trainings, default_python, pretending
-from benchmarks.packing.on_gpu import MEASURED, Bench
+from benchmarks.packing.figures import Goal, Rounds
+from benchmarks.packing.on_gpu import Bench
+from benchmarks.packing.rows import ROWS, Row, Workload
 from benchmarks.packing.shapes import WORKLOADS, Shape, memory_bound_s
 from benchmarks.packing.simulated import best_by_hand, play_by_duckrow, play_by_hand
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
+
+_LATER_TURNS = 0.7  # of the time of the one before: only the first tries several numbers by hand
 
 
 def main() -> None:
@@ -30,6 +37,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="on a GPU: rounds, of which the medians are shown")
     parser.add_argument("--python", default=default_python(), help="on a GPU: a Python that has PyTorch")
     parser.add_argument("--quick", type=float, default=1.0, help="on a GPU: this share of the time of each run")
+    parser.add_argument("--minutes", type=float, default=19.0, help="on a GPU: rows get fewer turns to keep to this")
+    parser.add_argument("--longest", type=float, default=240.0, help="on a GPU: seconds until one way is given up")
+    parser.add_argument("--json", metavar="FILE", help="on a GPU: write the figures there")
     parser.add_argument(
         "--pretend", action="store_true", help="on a fake GPU of the tests: to try the benchmark itself"
     )
@@ -43,23 +53,57 @@ def main() -> None:
 
 def measure(seed: int, options: argparse.Namespace) -> bool:
     """Whether all goals are met."""
-    print(f"seed {seed}: on GPU {options.gpu}, medians of {options.turns} turns")
-    goals = []
-    with tempfile.TemporaryDirectory(prefix="duckrow-packing-") as name:
+    print(f"seed {seed}: on GPU {options.gpu}, medians of {options.turns} turns, {options.minutes} minutes at most")
+    goals: list[Goal] = []
+    names = options.only.split(",") if options.only else list(ROWS)
+    ends_mono, is_whole = time.monotonic() + 60 * options.minutes, True
+    with tempfile.TemporaryDirectory(prefix="duckrow-packing-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         command, env = _on_fake_gpu(folder, options) if options.pretend else (_on_gpu(folder, options), {})
-        bench = Bench(folder, options.gpu, command, env)
-        for workload in (options.only or ",".join(MEASURED)).split(","):
-            shapes = WORKLOADS[workload](Random(f"{seed} {workload}"), options.gpu_mb)
-            shapes = [_shortened(shape, options.quick) for shape in shapes]
-            print(
-                f"  {workload}: {len(shapes)} runs of {min(shape.peak_mb for shape in shapes)} to "
-                f"{max(shape.peak_mb for shape in shapes)} MB",
-                flush=True,
-            )
-            goals += MEASURED[workload](bench, shapes, options.turns, options.gpu_mb, not options.pretend)
-    print(*goals, sep="\n")
-    return all(goal.is_met for goal in goals)
+        bench = Bench(folder, options.gpu, command, env, options.longest)
+        for number, workload in enumerate(names):
+            until_mono = time.monotonic() + (ends_mono - time.monotonic()) / (len(names) - number)
+            found = _measure_row(workload, seed, options, bench, until_mono)
+            is_whole = is_whole and bool(found)
+            goals += found
+            print(*found, sep="\n", flush=True)
+            _keep(seed, options, goals)
+    print(f"seed {seed}, --quick {options.quick}:", *goals, sep="\n")
+    return is_whole and all(goal.is_met for goal in goals)
+
+
+def _measure_row(name: str, seed: int, options: argparse.Namespace, bench: Bench, until_mono: float) -> list[Goal]:
+    """A row that fails says so, and the others go on; what it has measured before counts."""
+    shapes = WORKLOADS[name](Random(f"{seed} {name}"), options.gpu_mb)
+    shapes = [_shortened(shape, options.quick) for shape in shapes]
+    smallest, largest = min(shape.peak_mb for shape in shapes), max(shape.peak_mb for shape in shapes)
+    print(f"  {name}: {len(shapes)} runs of {smallest} to {largest} MB", flush=True)
+    its, rounds, row = Workload(bench, shapes, options.gpu_mb, not options.pretend), Rounds(), ROWS[name]
+    try:
+        _turns(its, rounds, row, options.turns, until_mono)
+    except Exception as error:  # whatever went wrong in one row, the others are still worth their time
+        print(f"    {name} was given up: {error}", flush=True)
+    try:
+        return row.goals(its, rounds)
+    except (KeyError, ValueError):  # nothing to compare
+        return []
+
+
+def _turns(its: Workload, rounds: Rounds, row: Row, turns: int, until_mono: float) -> None:
+    """As many as there is time for, at least one."""
+    for turn in range(turns):
+        began_mono = time.monotonic()
+        row.turn(its, rounds, turn)
+        now_mono = time.monotonic()
+        if now_mono + _LATER_TURNS * (now_mono - began_mono) > until_mono and turn + 1 < turns:
+            print(f"    no time for more than {turn + 1} of {turns} turns", flush=True)
+            return
+
+
+def _keep(seed: int, options: argparse.Namespace, goals: Sequence[Goal]) -> None:
+    if options.json is not None:
+        told = {"seed": seed, "quick": options.quick, "goals": [goal.as_json() for goal in goals]}
+        Path(options.json).write_text(json.dumps(told, indent=1) + "\n")
 
 
 def _on_gpu(folder: Path, options: argparse.Namespace) -> Command:

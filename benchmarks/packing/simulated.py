@@ -80,8 +80,8 @@ class Play:
     def until_done(self) -> Played:
         turning = Turning(self._clock)
         turning.add(self._host.reactor, self._host.loop.turn)
-        for shape in self._shapes:
-            self._host.loop.state.take_in(spec_of(shape))
+        for number, shape in enumerate(self._shapes):
+            self._host.loop.state.take_in(spec_of(shape, number))
         self._host.reactor.later(STEP_S, self._step)
         while self._ends.done < len(self._shapes) and turning.next_thing():
             if self._clock.now().mono > 1000.0 + _LONGEST_S:
@@ -118,11 +118,12 @@ class Play:
         self._host.engine.look(attempt_id)
 
 
-def spec_of(shape: Shape) -> JobSpec:
-    parameters = text_of({"size": str(shape.size)})
+def spec_of(shape: Shape, seed: int) -> JobSpec:
+    """No two runs are called with the same words the first time; the seed says nothing about memory."""
+    parameters = text_of({"size": str(shape.size), "seed": str(seed)})
     is_auto = shape.claims_mb is None
     needs = Needs(shape.claims_mb, auto=is_auto, recipe=f"/{shape.script}.py", parameters=parameters)
-    return JobSpec(f"python {shape.script}.py {shape.size}", "/", name=shape.script, gpus=1, needs=needs)
+    return JobSpec(f"python {shape.script}.py {shape.size} {seed}", "/", name=shape.script, gpus=1, needs=needs)
 
 
 def play_by_duckrow(shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str, rounds: int) -> list[Played]:

@@ -184,6 +184,22 @@ def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, mo
     assert (watched.why_still(), still_batches(client)) == (None, {})
 
 
+def test_one_who_watches_rests_no_longer_than_until_the_last_result(
+    folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims, watched = Claims(batch), WatchedRuns(tended(folder), [1, 2])
+    rests: list[float] = []
+
+    def finish_one(seconds: float) -> None:
+        claims.finish(len(rests), 1, {"outcome": "succeeded"})
+        rests.append(seconds)
+
+    monkeypatch.setattr("duckrow.api.clusters.watch.time.sleep", finish_one)
+    watched.changed()
+    watched.rest(100.0, left=2)
+    assert rests == [20.0, 20.0]
+
+
 def test_what_slurm_says_of_its_jobs_is_told_in_words() -> None:
     standing = Standing("", ["7_0"], {"7_1": "Resources", "7_2": "Resources"})
     assert jobs_in_words(standing) == "7_0 run; 7_1, 7_2 wait (Resources)"

@@ -16,8 +16,8 @@ from duckrow.cli.options.job_options import (
     device_options,
     job_options,
     parse_variable,
-    take_job_options,
 )
+from duckrow.cli.options.typed_job_options import take_job_options
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
 

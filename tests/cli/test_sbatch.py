@@ -10,7 +10,7 @@ import pytest
 
 from duckrow.cli.main import run_cli
 from duckrow.cli.options.sbatch_script import UNDERSTOOD
-from duckrow.core.jobs.dependencies import ANY, OK, Dependency
+from duckrow.core.life.dependencies import ANY, OK, Dependency
 from tests.cli.test_submit import Counter, Input, counter, write
 
 __all__ = ["counter"]

@@ -107,6 +107,14 @@ def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_pat
     assert sorted(loaded_for(RUN, tmp_path / "state") & heavy) == []
 
 
+def test_a_run_on_a_cluster_loads_nothing_that_runs_jobs_here(tmp_path: Path) -> None:
+    commands = tmp_path / "commands"
+    commands.write_text("true\n")
+    loaded = loaded_for(["run", "--on", "slurm", "--dry-run", str(commands)], tmp_path / "state")
+    parts = {".".join(name.split(".")[:2]) for name in ours(loaded)}
+    assert parts.isdisjoint({"duckrow.scheduler", "duckrow.engines", "duckrow.devices"})
+
+
 def write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = {verb: ours(loaded_by(verb, Path(folder) / verb)) for verb in COMMANDS}

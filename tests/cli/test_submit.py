@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.cli.commands import submit
+from duckrow.cli import submitting
 from duckrow.cli.main import run_cli
-from duckrow.core.jobs.dependencies import ANY, FAILED, OK, Dependency
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec
 from duckrow.core.jobs.output_names import OutputNames
+from duckrow.core.life.dependencies import ANY, FAILED, OK, Dependency
 
 
 class Counter:
@@ -30,6 +30,12 @@ class Counter:
 
     def __call__(self) -> Counter:
         return self
+
+    def __enter__(self) -> Counter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
     def submit_jobs(
         self,
@@ -64,8 +70,8 @@ class Input(io.TextIOWrapper):
 @pytest.fixture(autouse=True)
 def counter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Counter:
     taken = Counter()
-    monkeypatch.setattr(submit, "client_of_verb", taken)
-    monkeypatch.setattr(submit, "submit_jobs", taken.submit_jobs)
+    monkeypatch.setattr(submitting, "Client", taken)
+    monkeypatch.setattr(submitting, "submit_jobs", taken.submit_jobs)
     monkeypatch.setattr(sys, "stdin", Input(b"", is_terminal=True))
     monkeypatch.chdir(tmp_path)
     return taken

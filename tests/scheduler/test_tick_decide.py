@@ -10,7 +10,7 @@ from duckrow.core.devices.machine import BARE
 from duckrow.core.schedule.decide import plain_ask
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.decide import decide_tick
-from duckrow.scheduler.tick.observe import Seen
+from duckrow.scheduler.tick.seen import Seen
 from tests.core.language import attempt, gpus, job
 
 NOW = Now(5000.0, 2000.0, 2000.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import signal
 import socket
 import sqlite3
@@ -22,14 +21,6 @@ def test_submit_starts_the_daemon_and_prints_the_id(duckrow: Duckrow) -> None:
     assert duckrow("wait", "1").returncode == 0
     assert duckrow("logs", "1").stdout == "hello world $HOME\n"
     assert is_running(duckrow.daemon_pid())
-
-
-def test_thousands_of_jobs_are_submitted_at_once(duckrow: Duckrow) -> None:
-    duckrow.up("--slots", "1")
-    duckrow("pause")
-    done = duckrow("submit", "--file", "-", stdin="# list\n\n" + "".join(f"echo {n}\n" for n in range(3000)))
-    assert done.stdout == "1-3000\n"
-    assert duckrow.sql("SELECT count(*) FROM jobs WHERE state = 'queued'") == [(3000,)]
 
 
 def test_jobs_as_lines_of_json_differ_in_more_than_their_command(duckrow: Duckrow) -> None:
@@ -179,26 +170,6 @@ def test_systemd_is_told_when_the_daemon_is_ready(duckrow: Duckrow) -> None:
     assert daemon.wait() == 0
 
 
-def test_up_again_says_that_it_runs_and_devices_are_remembered(duckrow: Duckrow) -> None:
-    duckrow.up("--devices", "0,1")
-    assert "is already running" in duckrow("up").stderr
-    duckrow("down")
-    assert "GPUs 0, 1" in duckrow("up").stderr
-
-
-def test_up_with_other_devices_changes_those_of_a_daemon_that_runs_and_its_jobs_go_on(duckrow: Duckrow) -> None:
-    duckrow.up("--devices", "0", "--slots", "1")
-    job = duckrow.submit("--gpus", "1", "until test -e gate; do sleep 0.02; done; exit 3")
-    duckrow.wait_for(job, "running")
-    refused = duckrow("up", "--devices", "x", ok=False)
-    assert (refused.returncode, "'x' does not name GPUs" in refused.stderr) == (2, True)
-    assert "with GPUs 1, 2 and 4 CPU slots" in duckrow("up", "--devices", "1,2", "--slots", "4").stderr
-    assert duckrow.state(job) == "running"
-    (duckrow.work / "gate").touch()
-    duckrow.wait_for(job, "failed")
-    assert (duckrow.job(job)["exit_code"], duckrow.job(job)["attempts"]) == (3, 1)
-
-
 def test_down_leaves_running_jobs_and_up_finds_them_again(duckrow: Duckrow) -> None:
     duckrow.up("--slots", "1")
     job = duckrow.submit("--", "while [ ! -e gate ]; do sleep 0.05; done; exit 6")
@@ -240,30 +211,6 @@ def test_down_kill_ends_what_an_earlier_daemon_left_and_starts_nothing(duckrow: 
     assert duckrow.job_processes() == []
 
 
-def test_pause_starts_nothing_more_of_all_or_of_a_project(duckrow: Duckrow) -> None:
-    duckrow.up("--slots", "2")
-    duckrow("pause", "--project", "slow")
-    slow = duckrow.submit("--project", "slow", "--", "true")
-    quick = duckrow.submit("--project", "quick", "--", "true")
-    duckrow.wait_for(quick, "succeeded")
-    assert duckrow.state(slow) == "queued"
-    assert "slow is paused" in duckrow("ls").stderr
-    duckrow("pause")
-    duckrow("resume", "--project", "slow")
-    assert duckrow.state(slow) == "queued"
-    duckrow("resume")
-    duckrow.wait_for(slow, "succeeded")
-
-
-def test_rerun_is_a_further_attempt_of_the_same_job(duckrow: Duckrow) -> None:
-    job = duckrow.submit("--", "test -e fixed")
-    duckrow("wait", str(job), ok=False)
-    (duckrow.work / "fixed").touch()
-    duckrow("rerun", "--failed")
-    assert duckrow("wait", str(job)).returncode == 0
-    assert duckrow.job(job)["attempts"] == 2
-
-
 def test_a_job_that_needs_more_memory_than_the_daemon_has_cannot_be_rerun_there(duckrow: Duckrow) -> None:
     duckrow("run", "--devices", "0:80G", "--gpu-mem", "50G", stdin="false", ok=False)
     duckrow.up("--devices", "0:24G")
@@ -286,35 +233,6 @@ def test_a_job_of_a_run_that_is_over_can_be_rerun_by_the_daemon(duckrow: Duckrow
     assert duckrow.job(1)["host"] == "daemon"
 
 
-def test_wait_tells_success_failure_and_time_out(duckrow: Duckrow) -> None:
-    duckrow("submit", "--", "true")
-    duckrow("submit", "--", "false")
-    duckrow("submit", "--", "sleep 600")
-    assert duckrow("wait", "1").returncode == 0
-    assert duckrow("wait", "1-2", ok=False).returncode == 1
-    assert duckrow("wait", "last", "--timeout", "0.2", ok=False).returncode == 124
-    assert duckrow("wait", ok=False).returncode == 2
-
-
-def test_ids_accept_ranges_names_and_last(duckrow: Duckrow) -> None:
-    duckrow.up("--slots", "1")
-    duckrow("pause")
-    for name in ("a", "b", "a", "c"):
-        duckrow("submit", "--name", name, "--", "true")
-
-    def ids(*words: str) -> list[int]:
-        return [view["id"] for view in json.loads(duckrow("ls", "--json", *words).stdout)]
-
-    assert ids("1-2,4") == [1, 2, 4]
-    assert ids("a") == [1, 3]
-    assert ids("last") == [4]
-    assert ids("b", "last") == [2, 4]
-    for wrong, sentence in (("99", "no job 99"), ("nobody", "no job nobody"), ("4-2", "is in the wrong order")):
-        refused = duckrow("show", wrong, ok=False)
-        assert refused.returncode == 2
-        assert sentence in refused.stderr
-
-
 def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow) -> None:
     job = duckrow.submit("--", "echo one; while [ ! -e gate ]; do sleep 0.05; done; echo two")
     follower = duckrow.spawn("logs", "-f", str(job), stdout=subprocess.PIPE)
@@ -324,50 +242,6 @@ def test_follow_prints_a_log_as_it_grows_until_the_job_is_done(duckrow: Duckrow)
     assert follower.stdout.read() == b"two\n"
     follower.stdout.close()
     assert follower.wait(DEADLINE_S) == 0
-
-
-def test_logs_of_several_jobs_stand_behind_their_names(duckrow: Duckrow) -> None:
-    duckrow("submit", "--name", "x", "--", "seq 3")
-    duckrow("submit", "--name", "y", "--", "printf 'a\\rb\\rprogress 100%%\\n'")
-    duckrow("wait", "1-2")
-    assert duckrow("logs", "1-2").stdout == "[1 x] 1\n[1 x] 2\n[1 x] 3\n[2 y] progress 100%\n"
-    assert duckrow("logs", "-t", "1", "1").stdout == "3\n"
-
-
-def test_impossible_jobs_are_refused_at_submit(duckrow: Duckrow) -> None:
-    duckrow.up("--devices", "0,1")
-    refused = duckrow("submit", "--gpus", "3", "--", "true", ok=False)
-    assert refused.returncode == 2
-    assert "It asks for 3 GPUs, but there are 2: 0, 1. Ask for at most 2." in refused.stderr
-    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
-
-
-def test_a_job_of_two_gpus_is_not_overtaken_and_cpu_jobs_do_not_wait_for_it(duckrow: Duckrow) -> None:
-    duckrow.up("--devices", "0,1")
-    gates = [f"while [ ! -e gate{number} ]; do sleep 0.05; done" for number in (1, 2)]
-    first = duckrow.submit("--gpus", "1", "--", gates[0])
-    pair = duckrow.submit("--gpus", "2", "--", f"echo $CUDA_VISIBLE_DEVICES > pair; {gates[1]}")
-    single = duckrow.submit("--gpus", "1", "--", "true")
-    light = duckrow.submit("--cpu", "--", "true")
-    duckrow.wait_for(light, "succeeded")
-    assert [duckrow.state(job) for job in (first, pair, single)] == ["running", "queued", "queued"]
-    (duckrow.work / "gate1").touch()
-    duckrow.wait_for(pair, "running")
-    assert duckrow.state(single) == "queued"
-    (duckrow.work / "gate2").touch()
-    duckrow.wait_for(single, "succeeded")
-    assert (duckrow.work / "pair").read_text() == "0,1\n"
-
-
-def test_gpus_shows_devices_and_who_has_them(duckrow: Duckrow) -> None:
-    duckrow.up("--devices", "0,1")
-    job = duckrow.submit("--name", "holder", "--", "sleep 600")
-    duckrow.wait_for(job, "running")
-    devices = json.loads(duckrow("gpus", "--json").stdout)
-    held = {device["device"]: [j["name"] for j in device["jobs"]] for device in devices}
-    assert held["0"] == ["holder"]
-    assert held["1"] == []
-    assert "holder" not in held.get("cpu0", [])
 
 
 def test_state_files_are_private(duckrow: Duckrow) -> None:

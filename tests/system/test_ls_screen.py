@@ -58,12 +58,3 @@ def test_ls_fits_the_screen(long_queue: Duckrow) -> None:
     before = in_a_terminal(long_queue, 80, 24, "ls")
     assert int(after[1].split()[0]) == int(before[-3].split()[0]) + 1
     assert len(in_a_terminal(long_queue, 200, 24, "ls", "--all")) > 50
-
-
-def test_in_a_pipe_it_is_complete(long_queue: Duckrow) -> None:
-    for columns in ("60", "200"):
-        piped = long_queue("ls", env={"COLUMNS": columns, "LINES": "10"})
-        assert [line.split(maxsplit=4)[-1] for line in piped.stdout.splitlines()[1:3]] == COMMANDS[:2]
-        assert piped.stdout.count("\n") == 51
-        assert "more" not in piped.stderr
-    assert '"id": 50,' in long_queue("ls", "--json").stdout

@@ -45,22 +45,3 @@ def test_a_function_is_shown_as_its_call(duckrow: Duckrow) -> None:
     assert " -m duckrow.api.call /" in command  # what is really run, for whoever looks for it
     assert "#" not in command
     assert said(duckrow, "wait", "1")[1] == f"duckrow: job 1 failed: {calls[0]}\n"
-
-
-def test_a_job_of_an_array_is_named_with_its_index_everywhere(duckrow: Duckrow) -> None:
-    duckrow.up("--slots", "2")
-    duckrow("submit", "--name", "fit", "--array", "7-8", "--wait", "echo $DUCKROW_ARRAY_INDEX; exit 1", ok=False)
-    assert [line.split()[:2] for line in duckrow("ls", "--all").stdout.splitlines()[1:]] == [
-        ["1", "fit[7]"],
-        ["2", "fit[8]"],
-    ]
-    shown = duckrow("show", "2").stdout
-    assert shown.startswith("job 2  default/fit[8]  failed\n")
-    assert "  array      index 8 of the array that begins with job 1\n" in shown
-    assert said(duckrow, "why", "2")[0] == "job 2 (index 8): it is not waiting: it failed\n"
-    assert duckrow("logs", "1-2").stdout == "[1 fit[7]] 7\n[2 fit[8]] 8\n"
-    assert said(duckrow, "wait", "2")[1] == ("duckrow: job 2 (index 8) failed: echo $DUCKROW_ARRAY_INDEX; exit 1\n")
-    assert said(duckrow, "kill", "2")[1].startswith("duckrow: job 2 (index 8) is already done.\n")
-    assert said(duckrow, "pause", "2")[1] == "duckrow: job 2 (index 8) failed.\n"
-    assert said(duckrow, "rerun", "--dry-run", "2")[1] == "duckrow: 1 job would run again: 2 (fit[8], failed).\n"
-    assert [job["array_index"] for job in json.loads(duckrow("ls", "--all", "--json").stdout)] == [7, 8]

@@ -13,8 +13,9 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.jobs import edit, order, queued_jobs, remove
 from duckrow.api.python.handles import client_of
-from duckrow.api.queue.eta import History
+from duckrow.api.queue.eta import ShownJob
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.schedule.run_times import RunTimes
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.control import ControlStore
 from duckrow.store.jobs.jobs import JobStore
@@ -125,7 +126,9 @@ def test_a_move_before_one_that_is_gone_is_refused(inside: Inside, monkeypatch: 
 def test_a_page_of_the_list_is_shown_all_the_same(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, kind: type | ModuleType, step: str
 ) -> None:
-    monkeypatch.setattr("duckrow.api.queue.eta.history_of", lambda _client: History([("default", "b", None, 5.0)]))
+    times = RunTimes()
+    times.note(ShownJob("default", "b", "b", "/"), 5.0)
+    monkeypatch.setattr("duckrow.api.queue.eta.run_times_of", lambda _client: times)
     removed_after(inside, monkeypatch, kind, step)
     answer = inside.ask("GET", f"{API}/jobs")
     assert answer.status_code == 200, answer.text

@@ -13,7 +13,6 @@ from duckrow.core.errors import DuckrowError
 from duckrow.core.life.states import State
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import is_alive
-from duckrow.store.jobs.answers import AnswerStore
 
 if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
@@ -51,6 +50,8 @@ class Client(Session):
 
     def unfinished(self) -> tuple[list[int], list[int]]:
         """(all jobs that are not done; those of them that only an ended run would have started)."""
+        from duckrow.store.jobs.answers import AnswerStore
+
         self.tender.copy()
         rows = AnswerStore(self.database).unfinished()
         alive = {host_id: is_alive(self.folder, host_id) for host_id in {row.host_id for row in rows}}

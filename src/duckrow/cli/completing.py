@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
-import click
-
+TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
+    import click
     from click.shell_completion import CompletionItem
 
 VARIABLE = "_DUCKROW_COMPLETE"

@@ -7,6 +7,7 @@ import os
 import sys
 
 from duckrow.cli.help import help_text
+from duckrow.cli.plain import answer
 from duckrow.cli.refusals import open_missing_streams, refused_by_machine, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 
@@ -51,6 +52,9 @@ def _run(arguments: list[str]) -> int:
         print(help_text(whole=False))
         return EXIT_OK
     gc.disable()  # until the verb is loaded: nothing that it loads is garbage
-    from duckrow.cli.group import run_verb  # click takes longer to load than the help to print
+    code = answer(arguments)
+    if code is not None:
+        return code
+    from duckrow.cli.group import run_verb  # click takes longer to load than many a verb
 
     return run_verb(arguments)

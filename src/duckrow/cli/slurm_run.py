@@ -151,8 +151,9 @@ class BatchWatch:
                 name = self._batch.name
                 self._view.tell(f"Batch {name} is stuck: {why_still}. To continue: duckrow batches {name} --start")
                 return
-            if self._view.report.finished < len(self._ids):
-                time.sleep(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
+            left = len(self._ids) - self._view.report.finished
+            if left:
+                self._batch.rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)), left)
 
     def _tell_of(self, views: Sequence[JobView]) -> None:
         for view in views:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.clusters.shared_files import get, put
 from duckrow.core.clusters.groups import group_runs
@@ -18,6 +18,7 @@ from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.errors import StateError
 from duckrow.core.jobs.job import JobSpec, PointOfSweep
+from duckrow.core.named_tuple import NamedTuple
 
 _FOLDERS = ("claims", "releases", "results", "pilots", "submitted", "wishes", "runs")
 

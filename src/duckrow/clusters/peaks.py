@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.shared_files import get, names, put
+from duckrow.core.named_tuple import NamedTuple
 
 LOGIN = "login"
 """The login node: it knows these from before the batch began."""

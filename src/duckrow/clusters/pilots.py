@@ -7,11 +7,12 @@ import shutil
 import socket
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.clusters.batch import Batch
 from duckrow.clusters.port import GONE, States
 from duckrow.clusters.shared_files import get, is_full, names, put, server_time, touch
+from duckrow.core.named_tuple import NamedTuple
 
 # The reasons that a pilot gives for its end.
 TIME_LIMIT, TOLD_TO_END = "the time limit of its SLURM job came", "its SLURM job was told to end"

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.errors import DuckrowError, UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Allocation
 
 ANSWER_S = 60.0  # how long a batch system may take when somebody waits for its answer

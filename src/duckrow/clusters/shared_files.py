@@ -22,7 +22,7 @@ def put(path: str, value: Any, durable: bool = True) -> None:
     folder, _, name = path.rpartition("/")
     draft = f"{folder}/.{name}.{_us()}"
     with open(draft, "w", opener=_private) as file:
-        json.dump(value, file)
+        file.write(json.dumps(value))  # json.dump takes ten times as long
         if durable:
             file.flush()
             os.fsync(file.fileno())

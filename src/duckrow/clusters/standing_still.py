@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 CANCELLED = "somebody cancelled its SLURM jobs"
 

@@ -6,7 +6,7 @@ measured by the wall clock, which people and NTP set.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from duckrow.core.named_tuple import NamedTuple
 
 
 class Now(NamedTuple):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
+from duckrow.core.named_tuple import NamedTuple
 
 
 class StartOrder(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.devices.inventory import looks_like_devices
 from duckrow.core.devices.policy import KNOBS, Form, Knob
@@ -17,6 +17,7 @@ from duckrow.core.jobs.job import (
     DEFAULT_SHELL,
     check_name,
 )
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
 
 PROJECTS = "projects"

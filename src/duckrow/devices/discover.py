@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.device import Device
 from duckrow.core.devices.device_names import any_uuid, called, name_of, with_names, written_names
@@ -12,6 +11,7 @@ from duckrow.core.devices.inventory import Seat, cpu_seats, looks_like_devices, 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import NO_POLICY, Policy
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import DeviceSource, Gpu
 from duckrow.devices import cuda_order
 from duckrow.devices.cuda_order import as_cuda_numbers

@@ -7,12 +7,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.hydra.errors import LauncherError
 from duckrow.hydra.runs.run import job_id
 

@@ -1,1 +1,1 @@
-"""What the Linux kernel tells of processes and files. Everyone but `core` may ask; it imports nothing of duckrow."""
+"""What the Linux kernel tells of processes and files. Everyone but `core` may ask; it imports only NamedTuple."""

@@ -9,7 +9,8 @@ import functools
 import os
 import pwd
 import signal
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 TICK_S = 1 / _TICKS_PER_S

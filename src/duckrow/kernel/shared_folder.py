@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.kernel.process import user_name
 
 VARIABLE = "DUCKROW_GPU_LOCKS"

@@ -115,6 +115,7 @@ class Loop:
             reach("observed")
             seen = self._observe(now)
             decision = decide_tick(self.state, seen, self.watch.ask_of, now)
+            decision = self._collaborators.early_starts.add(decision, seen, now)
             reach("decided")
             recorded = self._record(decision, now)
         reach("recorded")

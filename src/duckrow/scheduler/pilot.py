@@ -101,18 +101,27 @@ class PilotHost(Observer):
         self.loop.begin()
         self.lease.begin(self._status())
         while not self._over():
-            self.loop.turn(_PULSE_S if self._kill_at is None else 0.2)
-            self.runs.write_ends()
+            self._turn()
+            self._time.ask_once()
             self._tell_of_memory()
             self._look_for_wishes()
             self._kill_if_due()
         if self.runs.interrupted:
+            self.runs.write_ends()
             self.runs.give_back_rest()
         self.lease.finish()
         self._say_goodbye()
         self.loop.close()
         if not self.runs.interrupted:
             self._successors.cancel_useless()
+
+    def _turn(self) -> None:
+        """Start what we have just taken, and only then write the results of the runs before: that takes time."""
+        ended = self.runs.has_ends
+        rest_s = _PULSE_S if self._kill_at is None else 0.2
+        self.loop.turn(0.0 if ended and not self.runs.cannot_write else rest_s)
+        if ended:
+            self.runs.write_ends()
 
     def _say_goodbye(self) -> None:
         too_late = "what is left does not fit into its time" if self.starts_again else ""
@@ -340,7 +349,8 @@ def main() -> None:
     share = PilotShare(batch, int(sys.argv[3]) if len(sys.argv) > 3 else 0)
     at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs
     offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus, own_job.facts.allocation)
-    Database(folder).close()  # create it before the journal: a journal without a database looks like a lost database
+    # Create it before the journal: a journal without a database looks like a lost database.
+    Database(folder, durable=False).close()
     link = fork_host(
         folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, own_job)
     )

@@ -6,9 +6,10 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.core.life.states import Outcome, State
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.jobs import JobStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql

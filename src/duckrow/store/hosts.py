@@ -6,10 +6,11 @@ import json
 import os
 import time
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import Seat
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.folder.host_lock import is_alive, remove, try_lock, unlock
 from duckrow.store.folder.state_folder import Folder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
 

@@ -20,8 +20,8 @@ from duckrow.api.adding.job_values import parse_notice
 from duckrow.api.adding.options import Options, read_options
 from duckrow.api.calls.functions import Call, JobFailed, RemoteError, exception_of, name_of, store_call, value_of
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.dependencies import Dependency
 from duckrow.core.jobs.job import JobSpec, check_name
+from duckrow.core.life.dependencies import Dependency
 
 LIGHT_MAKES_NO = {"sqlite3", "click", "cloudpickle", "concurrent.futures", "subprocess", "typing", "duckrow.api.client"}
 

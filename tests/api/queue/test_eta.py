@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
-import pytest
-
-from duckrow.api.queue.eta import ExpectedStart, History, expected_ends, median
-
-
-@pytest.mark.parametrize(("values", "middle"), [([], None), ([3.0], 3.0), ([9.0, 1.0, 2.0], 2.0), ([4.0, 2.0], 3.0)])
-def test_the_median_is_what_stands_in_the_middle(values: list[float], middle: float | None) -> None:
-    assert median(values) == middle
+from duckrow.api.queue.eta import ExpectedStart, ExpectedTimes, expected_ends
+from duckrow.core.schedule.run_times import RunTimes
 
 
-def test_a_job_is_expected_to_take_what_its_like_have_taken() -> None:
-    took = [("p", "train", 10.0), ("p", "train", 30.0), ("p", "train", 20.0), ("q", "train", 99.0)]
-    history = History((project, name, None, duration_s) for project, name, duration_s in took)
-    assert history.expected_s("p", "train") == 20.0
-    assert history.expected_s("q", "train") == 99.0
-    assert history.expected_s("p", "other") is None
+class Queued(NamedTuple):
+    command: str
+    name: str = "train"
+    sweep: str | None = None
+    project: str = "p"
+    cwd: str = "/"
+    needs: str | None = None
 
 
-def test_only_the_latest_twenty_count() -> None:
-    history = History([*[("p", "x", None, 1.0)] * 20, *[("p", "x", None, 100.0)] * 50])
-    assert history.expected_s("p", "x") == 1.0
-
-
-def test_of_a_run_that_has_not_run_yet_the_others_of_its_sweep_tell() -> None:
-    history = History([("p", "rates-lr=0.1", "rates", 60.0), ("p", "rates-lr=0.2", "rates", 80.0)])
-    assert history.expected_s("p", "rates-lr=0.3", "rates") == 70.0
-    assert history.expected_s("p", "rates-lr=0.1", "rates") == 60.0  # its own name is nearer
-    assert history.expected_s("q", "rates-lr=0.3", "rates") is None
-    assert history.expected_s("p", "rates-lr=0.3") is None
+def test_of_jobs_far_behind_in_a_queue_those_before_them_tell() -> None:
+    times = RunTimes()
+    for size in range(1, 9):
+        times.note(Queued(f"./train --size {size}"), 10.0 * size)
+    expected = ExpectedTimes(times)
+    assert expected.seconds(Queued("./train --size 4")) == 40.0
+    assert expected.seconds(Queued("./train --size 5")) == 50.0
+    for _ in range(500):
+        expected.seconds(Queued("./other", name="other"))
+    assert expected.seconds(Queued("./train --size 8")) == 45.0
+    assert expected.seconds(Queued("./third", name="third")) is None
 
 
 def waiting(*seconds: float, seats: int = 1) -> list[ExpectedStart]:

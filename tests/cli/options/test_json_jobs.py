@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from duckrow.cli.options.job_options import JobOptions
 from duckrow.cli.options.json_jobs import KEYS, spec_of_line
+from duckrow.cli.options.typed_job_options import JobOptions
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import Seat

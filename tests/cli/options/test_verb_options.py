@@ -9,15 +9,15 @@ import pytest
 from duckrow.api.machine.settings import Settings
 from duckrow.cli.commands import run, submit, sweep
 from duckrow.cli.options.gpu_options import gpu_count
-from duckrow.cli.options.job_options import take_job_values
 from duckrow.cli.options.slurm_options import take_slurm_options
+from duckrow.cli.options.typed_job_options import take_job_values
 from duckrow.cli.options.verb_options import (
     RunOptions,
-    SubmitOptions,
     SweepOptions,
     take_run_options,
     take_sweep_options,
 )
+from duckrow.cli.submitting import SubmitOptions
 
 
 def rest_of(command: Any, *words: str, without: tuple[str, ...] = ()) -> tuple[dict[str, Any], int | None]:

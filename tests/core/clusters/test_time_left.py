@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.core.clusters.time_left import Lengths, fits
+from duckrow.core.clusters.time_left import fits, length_to_fit
+from duckrow.core.schedule.run_times import ExpectedTime, TimeBasis
 
 
 @pytest.mark.parametrize(
@@ -23,11 +24,9 @@ def test_a_run_is_begun_where_it_fits(length: float, left: float, whole: float, 
 
 
 def test_what_is_learned_counts_more_than_a_generous_limit() -> None:
-    lengths = Lengths()
-    assert lengths.expected_s("train", None) is None
-    assert lengths.expected_s("train", 3600.0) == 3600.0
-    for seconds in (100.0, 50.0, 60.0):
-        lengths.note("train", seconds)
-    assert lengths.expected_s("train", 3600.0) == pytest.approx(110.0)
-    assert lengths.expected_s("train", 80.0) == 80.0
-    assert lengths.expected_s("other", None) is None
+    learned = ExpectedTime(60.0, at_most_s=100.0, basis=TimeBasis.SAME, runs=3)
+    assert length_to_fit(None, None) is None
+    assert length_to_fit(None, 3600.0) == 3600.0
+    assert length_to_fit(learned, 3600.0) == pytest.approx(110.0)
+    assert length_to_fit(learned, 80.0) == 80.0
+    assert length_to_fit(learned, None) == pytest.approx(110.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -90,4 +89,4 @@ def test_what_is_not_given_is_as_by_default() -> None:
 
 
 def test_every_field_without_a_knob_is_one_of_those_that_have_another_way_in() -> None:
-    assert {each.name for each in dataclasses.fields(Policy)} - KNOBS.keys() == {"jobs_per_gpu", "fill"}
+    assert {*Policy._fields} - KNOBS.keys() == {"jobs_per_gpu", "fill"}

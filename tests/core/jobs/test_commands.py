@@ -156,3 +156,10 @@ def test_the_options_of_a_script_from_windows_are_read_too() -> None:
 
 def test_another_prefix_reads_other_options() -> None:
     assert script_options("#SBATCH --time 1\n#DUCKROW --gpus 2\n", "#SBATCH") == "--time 1"
+
+
+@given(st.lists(st.text(alphabet="a #\\\r\t\x1c")).map("\n".join))
+def test_a_list_is_read_as_its_lines_are_one_by_one(text: str) -> None:
+    reader = CommandReader()
+    lines = [command for line in text.split("\n")[:-1] if (command := reader._line(line)) is not None]
+    assert CommandReader().feed(text) == lines

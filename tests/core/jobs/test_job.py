@@ -153,3 +153,20 @@ def test_a_shortened_text_fits(text: str, width: int) -> None:
     short = shorten(text, width)
     assert len(short) <= width
     assert "\n" not in short
+
+
+@pytest.mark.parametrize("name", ["", "mine"])
+@pytest.mark.parametrize("command", ["python train.py --lr 1", "  /bin/true  ", "A=1 ./run.sh", "12", "# note\necho"])
+def test_a_request_for_another_command_is_what_it_would_be_if_it_were_made_anew(command: str, name: str) -> None:
+    asked: dict[str, Any] = {"project": "p", "retries": 2, "gpus": 1, "variables": {"A": "1"}}
+    first = JobSpec("false", "/work", **asked)
+    made = first.with_command(command, name)
+    assert made == JobSpec(command, "/work", name=name, **asked)
+    made.held = True
+    assert not first.held
+
+
+@pytest.mark.parametrize("command", ["", " \n", "a\0b"])
+def test_another_command_that_cannot_run_is_refused_too(command: str) -> None:
+    with pytest.raises(UsageError):
+        JobSpec("true", "/").with_command(command)

@@ -53,6 +53,12 @@ def test_what_a_person_asks_for_is_asked_for() -> None:
     assert predicted_ask(None, None, known(peaks), HERE) == Ask()
 
 
+def test_what_a_person_asks_for_is_raised_to_what_its_kind_takes_once_it_ran_out() -> None:
+    peaks, claim = known({("train", "A"): 15_000}), Needs(9_000, recipe="train")
+    assert predicted_ask(1, claim.as_text(), peaks, HERE).mb == 9_000
+    assert predicted_ask(1, claim._replace(ooms=1).as_text(), peaks, HERE).mb == with_margin(15_000)
+
+
 def test_a_size_that_nobody_knows_refuses_nothing() -> None:
     assert leaves_room(10**9, None)
     assert leaves_room(85, 100)

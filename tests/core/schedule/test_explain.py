@@ -12,7 +12,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.neighbours import Neighbour
 from duckrow.core.devices.policy import Policy
-from duckrow.core.jobs.dependencies import ANY, FAILED, OK
+from duckrow.core.life.dependencies import ANY, FAILED, OK
 from duckrow.core.memory.observation import Observation
 from duckrow.core.schedule.backfill import Turn
 from duckrow.core.schedule.decide import CORES, MEMORY

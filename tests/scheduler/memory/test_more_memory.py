@@ -188,6 +188,15 @@ def test_similar_jobs_need_not_find_out_one_by_one_how_much_is_too_little(make_q
     assert peaks(queue)["train"] >= 4000
 
 
+def test_one_that_ran_out_tells_how_much_was_too_little_and_not_how_much_is_enough(make_queue: MakeQueue) -> None:
+    queue = make_queue(*gpus("24G"))
+    short = fails(after_s=5, prints=OUT_OF_MEMORY, gpu_mb=((0.0, 4000),))
+    queue.add(short, runs(), gpus=1, needs=Needs(gpu_mem_mb=4000, recipe="train"))
+    queue.passes(30)
+    assert peaks(queue)["train"] >= 4000
+    assert queue.database.one("SELECT count(*) FROM recipe_runs") == 0
+
+
 def test_what_was_seen_of_a_job_outlives_the_host(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"))
     high_at_first = succeeds(after_s=400, gpu_mb=((0.0, 9000), (100.0, 1000)))

@@ -38,6 +38,7 @@ class OwnJobWithTime:
         self.whom = "squeue"
 
     def time_left_s(self) -> float | None:
+        self.asked += 1
         return self.left_s
 
     def start_again(self) -> None: ...
@@ -76,7 +77,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def time_of_job(clock: Clock) -> PilotTime:
     """An hour, of which two minutes are for SLURM and for us."""
-    return PilotTime(OwnJobWithTime(HOUR_S + 120), margin_s=120)
+    known = PilotTime(OwnJobWithTime(HOUR_S + 120), margin_s=120)
+    known.ask_once()
+    return known
 
 
 def spec(name: str = "train", **fields: object) -> JobSpec:
@@ -124,12 +127,23 @@ def test_a_run_longer_than_the_whole_is_begun_by_a_pilot_that_has_just_begun(
     assert not time_of_job.fits(spec(timeout_s=10 * HOUR_S))
 
 
+def test_slurm_is_asked_once_and_not_before_the_first_run_has_started(clock: Clock) -> None:
+    job = OwnJobWithTime(HOUR_S)
+    known = PilotTime(job, margin_s=0)
+    assert known.fits(spec())
+    assert job.asked == 0
+    assert known.fits(spec(timeout_s=60))
+    known.ask_once()
+    assert job.asked == 1
+
+
 def test_a_job_without_a_limit_takes_everything(clock: Clock) -> None:
     assert PilotTime(OwnJobWithTime(None), margin_s=120).fits(spec(timeout_s=1e9))
 
 
 def test_a_job_that_has_less_time_than_the_margin_begins_nothing_long(clock: Clock) -> None:
     pilot = PilotTime(OwnJobWithTime(60.0), margin_s=120)
+    pilot.ask_once()
     clock.mono += 1
     assert not pilot.fits(spec(timeout_s=10))
 

@@ -36,6 +36,11 @@ class Pilot:
         self.runs = PilotRuns(SlurmCluster(), self.claims, Taker(self.claims, folder.card), self.loop, {}, facts, quota)
         queue.told.ended = self.runs.ended  # type: ignore[method-assign]
 
+    def passes(self, seconds: float) -> None:
+        """Time passes, and what has ended by then is written."""
+        self.queue.passes(seconds)
+        self.runs.write_ends()
+
     def result_of(self, run: int) -> dict[str, Any] | None:
         self.claims.look()
         return self.claims.result(run)
@@ -80,7 +85,7 @@ def test_what_is_taken_runs_and_its_result_is_in_the_batch(make_pilot: MakePilot
     pilot = make_pilot(succeeds(), fails(code=3))
     assert pilot.runs.take(5)
     assert pilot.runs.busy == 2
-    pilot.queue.passes(1)
+    pilot.passes(1)
     assert pilot.outcomes() == ["succeeded", "failed"]
     result = pilot.result_of(1)
     assert result is not None
@@ -110,13 +115,25 @@ def test_who_found_nothing_looks_again_only_after_a_while(make_pilot: MakePilot,
     assert pilot.runs.take(1)
 
 
+def test_the_next_run_is_taken_before_the_result_of_the_one_before_is_written(make_pilot: MakePilot) -> None:
+    """Writing takes as long as the file server likes, and its place would be idle."""
+    pilot = make_pilot(succeeds(), runs())
+    pilot.runs.take(1)
+    pilot.queue.passes(1)
+    assert (pilot.runs.has_ends, pilot.runs.busy, pilot.outcomes()) == (True, 0, [None, None])
+    assert pilot.runs.take(1)
+    assert (pilot.runs.busy, pilot.claims.free()) == (1, [])
+    pilot.runs.write_ends()
+    assert (pilot.runs.has_ends, pilot.outcomes()) == (False, ["succeeded", None])
+
+
 def test_a_retry_keeps_the_claim_and_counts(make_pilot: MakePilot) -> None:
     pilot = make_pilot(fails(), retries=1, backoff_s=60.0)
     pilot.runs.take(1)
-    pilot.queue.passes(1)
+    pilot.passes(1)
     assert (pilot.outcomes(), pilot.runs.busy) == ([None], 0)
     assert pilot.runs.taken[1].retries_used == 1
-    pilot.queue.passes(60 + 1)
+    pilot.passes(60 + 1)
     assert pilot.outcomes() == ["failed"]
 
 
@@ -125,7 +142,7 @@ def test_a_run_that_a_signal_ended_may_have_got_one_that_was_meant_for_the_pilot
 ) -> None:
     pilot = make_pilot(dies_of(15))
     pilot.runs.take(1)
-    pilot.queue.passes(1)
+    pilot.passes(1)
     assert pilot.outcomes() == [None]
     clock.s += 1.1
     pilot.runs.write_ends()
@@ -135,7 +152,7 @@ def test_a_run_that_a_signal_ended_may_have_got_one_that_was_meant_for_the_pilot
 def test_what_a_signal_ended_just_before_the_pilot_was_told_to_end_is_given_back(make_pilot: MakePilot) -> None:
     pilot = make_pilot(dies_of(15))
     pilot.runs.take(1)
-    pilot.queue.passes(1)
+    pilot.passes(1)
     pilot.runs.interrupted = "the time limit"
     pilot.runs.give_back_rest()
     assert (pilot.outcomes(), pilot.claims.free()) == ([None], [0])
@@ -148,7 +165,7 @@ def test_a_run_that_was_interrupted_too_often_is_given_up(make_pilot: MakePilot)
     pilot.queue.passes()
     pilot.runs.interrupted = "the time limit"
     pilot.queue.kill(1)
-    pilot.queue.passes(60)
+    pilot.passes(60)
     result = pilot.result_of(0)
     assert result is not None
     assert (result["outcome"], result["detail"]) == ("timed-out", "interrupted too often; last: the time limit")
@@ -160,7 +177,7 @@ def test_a_run_that_is_killed_by_a_person_is_killed_before_and_after_its_start(m
     pilot.queue.passes()
     assert pilot.runs.kill(0, at_once=True)
     assert pilot.runs.kill(2, at_once=False)  # which waits for a slot
-    pilot.queue.passes(1)
+    pilot.passes(1)
     assert pilot.outcomes() == ["killed", None, "killed"]
     assert not pilot.runs.kill(2, at_once=False)
 
@@ -186,7 +203,7 @@ def test_a_result_that_cannot_be_written_is_told_and_tried_again(
     with monkeypatch.context() as full:
         full.setattr(pilot.claims, "finish", refuse)
         pilot.runs.take(1)
-        pilot.queue.passes(1)
+        pilot.passes(1)
     assert pilot.queue.told.sentences == ["The result of job 1 cannot be written: No space left on device."]
     assert pilot.runs.take(1)  # nothing is taken before it is written
     assert pilot.claims.free() == [1]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import parse_duration_s
 
 

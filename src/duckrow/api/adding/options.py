@@ -6,15 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
 from duckrow.api.machine.settings import Settings
 from duckrow.api.python.handles import Job
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.dependencies import OK, Dependency, parse_after
-from duckrow.core.jobs.job import JobSpec, parse_modules
+from duckrow.core.jobs.job import SKIP, WAIT, JobSpec, parse_modules
+from duckrow.core.life.dependencies import OK, Dependency, parse_after
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb
@@ -112,7 +113,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
         priority=values["priority"],
         **(_begin(given["begin"])._asdict() if "begin" in given else {}),
         held=bool(given.get("hold")),
-        if_broken=given.get("if_broken", "skip"),
+        if_broken=given.get("if_broken", SKIP),
         preload=parse_modules(",".join(given["preload"])) if "preload" in given else None,
         needs=_needs(given),
     )
@@ -170,8 +171,8 @@ def _check(key: str, value: Any) -> None:
     is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     if not is_right:
         raise UsageError(f"{key}={value!r} must be {words}.")
-    if key == "if_broken" and value not in ("skip", "wait"):
-        raise UsageError(f"if_broken={value!r} must be 'skip' or 'wait'.")
+    if key == "if_broken" and value not in (SKIP, WAIT):
+        raise UsageError(f"if_broken={value!r} must be '{SKIP}' or '{WAIT}'.")
     texts = [*value, *value.values()] if key == "env" else value if key == "preload" else []
     for text in texts:
         if not isinstance(text, str) or "\0" in text:

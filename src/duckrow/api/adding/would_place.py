@@ -15,7 +15,7 @@ from duckrow.core.schedule.placement import place, refusal
 from duckrow.core.units import plural
 from duckrow.store.devices.peaks import PeakStore
 from duckrow.store.hosts import DAEMON
-from duckrow.store.jobs.answers import AnswerStore
+from duckrow.store.jobs.waiting import WaitingStore
 
 _MOST_AHEAD = 10_000
 
@@ -36,7 +36,7 @@ class WouldPlace:
         self._machine = machine_as_read(client, DAEMON, readings)
         self._peaks, self._here = PeakStore(client.database).known(), gpus_of(client.seats(), self._machine)
         # Only jobs that may start: no job waits behind one that is held, paused, delayed or waits for another job.
-        queue = AnswerStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
+        queue = WaitingStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
         self._ahead = [(row.priority, self._is_aside(row.gpus)) for row in queue]
         pauses = client.jobs.pauses()
         self._all_paused, self._paused = "" in pauses, set(pauses)

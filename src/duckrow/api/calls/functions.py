@@ -11,7 +11,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import cloudpickle
 
@@ -35,6 +35,7 @@ from duckrow.api.queue.attendance import warn
 from duckrow.api.queue.views import JobView
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.jobs.title import CALL_MODULE, with_call
+from duckrow.core.named_tuple import NamedTuple
 
 _MUCH_DATA = 100_000_000  # bytes
 _RUNNER = f"-m {CALL_MODULE}"

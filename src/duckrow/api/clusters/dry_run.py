@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from duckrow.api.clusters.submit import batch_folder
 from duckrow.clusters.known import cluster_of
@@ -13,6 +12,7 @@ from duckrow.clusters.port import Cluster, ClusterLimits, NoAnswer, PilotArray, 
 from duckrow.core.clusters.groups import group_runs, told_apart
 from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.named_tuple import NamedTuple
 
 
 class DryGroup(NamedTuple):

@@ -26,8 +26,8 @@ from duckrow.clusters.waits import Waits
 from duckrow.core.clusters.groups import group_runs, too_long
 from duckrow.core.clusters.request import ClusterRequest, request_from
 from duckrow.core.errors import DuckrowError, UsageError
-from duckrow.core.jobs.dependencies import Dependency
-from duckrow.core.jobs.job import JobSpec, check_name
+from duckrow.core.jobs.job import WAIT, JobSpec, check_name
+from duckrow.core.life.dependencies import Dependency
 from duckrow.core.life.failures import compact_ids
 from duckrow.store.batches import BatchStore
 from duckrow.store.jobs.control import ControlStore
@@ -85,7 +85,7 @@ def submit_batch(
         batch_id = store.add(os.path.basename(folder), folder)
         in_folders = [replace(s, folder=s.folder or f"{folder}/runs/{number}") for number, s in enumerate(specs)]
         # Before the jobs are added: `last` must not mean one of them.
-        waits_for = not_yet_met(client, after, may_be_broken=all(spec.if_broken == "wait" for spec in specs))
+        waits_for = not_yet_met(client, after, may_be_broken=all(spec.if_broken == WAIT for spec in specs))
         new_ids = store.add_runs(batch_id, in_folders, variables) if specs else range(0)
         ControlStore(client.database).add_dependencies(new_ids, waits_for)
         earlier.join(batch_id, first=len(specs))

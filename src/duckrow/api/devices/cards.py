@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.devices.gpus import UNREAD, GpuView
 from duckrow.core.devices.device import Device
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.hosts import DAEMON, seats_from
 from duckrow.store.jobs.listed_job import LiveJob

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from duckrow.api.adding.job_values import existing_folder, recipe_here
 from duckrow.api.client import Client
 from duckrow.core.errors import UsageError
 from duckrow.core.memory.prediction import gpus_of, leaves_room, reserved_for
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.pace import BestPace
 from duckrow.store.devices.peaks import Peak, PeakStore
 from duckrow.store.devices.readings import ReadingStore

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from duckrow.api.queue.views import JobView
 from duckrow.core.life.states import State, state_in_words
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.jobs import Glance
 
 if TYPE_CHECKING:

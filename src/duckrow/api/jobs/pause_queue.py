@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
 from duckrow.core.life.wishes import Wish
+from duckrow.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client

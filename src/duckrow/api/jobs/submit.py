@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.adding.environment import inherited_environment
-from duckrow.core.devices.needs import Needs, ask_of
+from duckrow.core.devices.needs import NO_NEEDS, Needs, ask_of
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.dependencies import Dependency, in_words, is_met
+from duckrow.core.jobs.job import WAIT
 from duckrow.core.life.states import Outcome, State, state_in_words
 from duckrow.core.schedule.placement import refusal
 from duckrow.store.hosts import DAEMON, ring
-from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.core.jobs.job import JobSpec
     from duckrow.core.jobs.output_names import OutputNames
+    from duckrow.core.life.dependencies import Dependency
 
 
 def submit_jobs(
@@ -40,19 +40,28 @@ def submit_jobs(
     if why_not:
         raise UsageError(f"This job can never start. {why_not[1]} Nothing was submitted.")
     with client.database.transaction():
-        control = ControlStore(client.database)
         # Before the jobs are added: `last` must not mean one of them.
-        waits_for = not_yet_met(client, after, may_be_broken=all(s.if_broken == "wait" for s in specs))
+        may_be_broken = all(spec.if_broken == WAIT for spec in specs)
+        waits_for = not_yet_met(client, after, may_be_broken) if after else []
         if output is not None:
             from duckrow.api.adding.output_files import placed
 
             specs = placed(specs, output, client.jobs.next_id())
         ids = client.jobs.add(DAEMON, specs, inherited_environment(environment))
-        control.add_dependencies(ids, waits_for)
-        if array_limit is not None:
-            control.set_limit(f"array:{ids[0]}", array_limit)
+        if waits_for or array_limit is not None:
+            _restrict(client, ids, waits_for, array_limit)
     ring(client.folder, DAEMON)
     return ids
+
+
+def _restrict(client: Client, ids: range, waits_for: Sequence[tuple[int, str]], array_limit: int | None) -> None:
+    """Within the transaction that adds these jobs: what each waits for, and how many of them run at a time."""
+    from duckrow.store.jobs.control import ControlStore  # most jobs start as soon as they can
+
+    control = ControlStore(client.database)
+    control.add_dependencies(ids, waits_for)
+    if array_limit is not None:
+        control.set_limit(f"array:{ids[0]}", array_limit)
 
 
 def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
@@ -60,7 +69,7 @@ def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tupl
     seats, machine = client.seats(), client.hosts.machine(DAEMON)
     asked: dict[tuple[int | None, Needs], str | None] = {}
     for number, spec in enumerate(specs):
-        key = (spec.gpus, spec.needs._replace(parameters=""))
+        key = (spec.gpus, spec.needs if spec.needs is NO_NEEDS else spec.needs._replace(parameters=""))
         if key not in asked:
             asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
         why_not = asked[key]
@@ -70,6 +79,9 @@ def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tupl
 
 def not_yet_met(client: Client, after: Sequence[Dependency], may_be_broken: bool) -> list[tuple[int, str]]:
     """(job, condition) of those that have not ended yet; one that ended in the wrong way is an error."""
+    from duckrow.core.life.dependencies import in_words, is_met
+    from duckrow.store.jobs.control import ControlStore
+
     control = ControlStore(client.database)
     waits_for = []
     for dependency in after:

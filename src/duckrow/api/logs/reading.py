@@ -6,12 +6,13 @@ import codecs
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from duckrow.api.client import Client
 from duckrow.api.queue.job_details import check_job
 from duckrow.api.queue.job_story import story_of
 from duckrow.core.errors import NotFoundError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.kernel.plain_files import open_plain
 
 MOST_BYTES = 1 << 20  # in one piece

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from duckrow.core.named_tuple import NamedTuple
 
 OK, WARN, PROBLEM = "ok", "warn", "problem"
 

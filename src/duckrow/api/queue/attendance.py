@@ -1,4 +1,4 @@
-"""Warns people who wait for jobs when no scheduler is running them, and says what to type."""
+"""Warns people who wait for jobs that nobody runs, or that a person keeps back, and says what to type."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.clusters.standing import standing_still
+from duckrow.api.queue.kept_back import kept_back
 from duckrow.core.life.states import State
 from duckrow.core.units import plural
 from duckrow.store.batches import BatchStore
@@ -22,12 +23,13 @@ _SHARE = 0.02  # at most this share of the time goes into looking
 
 
 class Attendance:
-    """Polls whether any host looks after jobs. Reports each answer once, until it changes."""
+    """Polls whether any host looks after jobs, and whether they may run. Reports each answer once, until it changes."""
 
     def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
         self._session = session
         self._tell = tell
         self._told: list[str] = []
+        self._kept: list[str] = []
         self._again_at = -math.inf
 
     def look(self, ids: Sequence[int]) -> None:
@@ -35,15 +37,15 @@ class Attendance:
         began = time.monotonic()
         if began < self._again_at:
             return
-        sentences = unattended(self._session, ids)
+        sentences, kept = unattended(self._session, ids), kept_back(self._session, ids)
         took_s = time.monotonic() - began
         self._again_at = began + max(_LOOK_S, took_s / _SHARE)
-        for sentence in sentences:
-            if sentence not in self._told:
+        for sentence in [*sentences, *kept]:
+            if sentence not in self._told + self._kept:
                 self._tell(sentence)
         if self._told and not sentences:
             self._tell("The scheduler is back; continuing.")
-        self._told = sentences
+        self._told, self._kept = sentences, kept
 
 
 def warn(sentence: str) -> None:

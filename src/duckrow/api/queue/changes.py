@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from duckrow.api.python.handles import client_of
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.changes import live_fingerprint, readings_fingerprint
 
 _UNSURE_S = 2.0  # a change of jobs may hide behind readings for no longer than this

@@ -6,22 +6,41 @@ import heapq
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Protocol
 
 from duckrow.api.devices.out_of_use import out_of_use
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Seat
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.schedule.run_times import RunTimes, TimedJob
 from duckrow.store.hosts import is_alive, seats_from
-from duckrow.store.jobs.answers import AnswerStore, JobInQueue
+from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.listed_job import LiveJob
+from duckrow.store.jobs.waiting import JobInQueue, WaitingStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
 
 _LOOKED_AT = 5_000  # successful attempts, over all jobs
-_OF_A_KIND = 20  # the newest of these with the same project and name
+_TAKEN_APART = 500  # commands
 _AHEAD = 10_000  # jobs of a queue that are looked at; those behind them get no ETA
+
+
+class AskedJob(TimedJob, Protocol):
+    @property
+    def sweep(self) -> str | None: ...
+
+
+class ShownJob(NamedTuple):
+    """A job as lists show it: what it needs is not among that."""
+
+    project: str
+    name: str
+    command: str
+    cwd: str
+    sweep: str | None = None
+    needs: str | None = None
 
 
 class ExpectedStart(NamedTuple):
@@ -30,77 +49,56 @@ class ExpectedStart(NamedTuple):
     seats: int  # how many it takes
 
 
-_Kind = tuple[str, ...]
+class ExpectedTimes:
+    """What is known about run times, for a long queue: to take every command apart would take seconds."""
+
+    def __init__(self, times: RunTimes) -> None:
+        self._times = times
+        self._sums: dict[str, tuple[float, int]] = {}  # by name: seconds and number of the jobs that were asked about
+        self._asked = 0
+
+    def seconds(self, job: AskedJob) -> float | None:
+        """Of jobs far behind in a queue: what those of their name before them take on average."""
+        total_s, count = self._sums.get(job.sweep or job.name, (0.0, 0))
+        if self._asked >= _TAKEN_APART and count:
+            return total_s / count
+        told = self._times.expected(job, job.sweep)
+        self._asked += 1
+        if told is None:
+            return None
+        self._sums[job.sweep or job.name] = (total_s + told.seconds, count + 1)
+        return told.seconds
 
 
-def _kinds(project: str, name: str, sweep: str | None) -> list[_Kind]:
-    """The kinds that a job belongs to, the most specific first."""
-    return [(project, name), *([] if sweep is None else [("sweep", project, sweep)])]
-
-
-class History:
-    """The expected duration of a job: the median of the latest successful attempts with its project and name.
-
-    Each run of a sweep has its own name. For one that has not run yet, the other runs of the sweep count.
-    """
-
-    def __init__(self, durations: Iterable[tuple[str, str, str | None, float]]) -> None:
-        """(project, name, sweep, seconds), newest first, as in TimeTaken."""
-        self._taken: dict[_Kind, list[float]] = {}
-        for project, name, sweep, duration_s in durations:
-            for kind in _kinds(project, name, sweep):
-                taken = self._taken.setdefault(kind, [])
-                if len(taken) < _OF_A_KIND:
-                    taken.append(duration_s)
-        self._expected: dict[_Kind, float | None] = {}
-
-    def expected_s(self, project: str, name: str, sweep: str | None = None) -> float | None:
-        of_kinds = (self._of_kind(kind) for kind in _kinds(project, name, sweep))
-        return next((expected for expected in of_kinds if expected is not None), None)
-
-    def _of_kind(self, kind: _Kind) -> float | None:
-        if kind not in self._expected:
-            self._expected[kind] = median(self._taken.get(kind, ()))
-        return self._expected[kind]
-
-    def __bool__(self) -> bool:
-        return bool(self._taken)
-
-
-def median(values: Sequence[float]) -> float | None:
-    """Our own, because loading the standard library's takes longer than printing a listing."""
-    if not values:
-        return None
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def history_of(client: Client) -> History:
-    rows = AnswerStore(client.database).durations(_LOOKED_AT)
-    return History(rows)
+def run_times_of(client: Client) -> RunTimes:
+    return AnswerStore(client.database).run_times(_LOOKED_AT)
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
     """Set `eta_s` of running and queued jobs, where it is known. `owners`: the host of each job that still exists."""
     active = [view for view in views if view.state != "done"]
-    history = history_of(client) if active else None
-    if not history:
+    learned = run_times_of(client) if active else None
+    if not learned:
         return
+    times = ExpectedTimes(learned)
+    live = {row.job_id: row for row in client.jobs.live()}
     for view in active:
-        expected = history.expected_s(view.project, view.name, view.sweep)
-        if view.state in ("starting", "running") and expected is not None and not view.suspended:
+        if view.state not in ("starting", "running") or view.suspended:
+            continue
+        shown = ShownJob(view.project, view.name, view.command, view.cwd, view.sweep)
+        expected = times.seconds(live.get(view.id, shown))
+        if expected is not None:
             view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
     waiting = {view.id: view for view in active if view.state == "queued" and view.id in owners}
     if not waiting or "" in client.jobs.pauses():
         return
     for host_id in {owners[job_id] for job_id in waiting}:
         of_host = [view for view in waiting.values() if owners[view.id] == host_id]
-        for job_id, ends_in_s in _ends_on_host(client, history, host_id, of_host).items():
+        for job_id, ends_in_s in _ends_on_host(client, times, host_id, of_host).items():
             waiting[job_id].eta_s = ends_in_s
 
 
-def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
+def _ends_on_host(client: Client, times: ExpectedTimes, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
     """CPU slots beside GPUs are only for jobs that need no GPU, so they have a queue of their own."""
     if not is_alive(client.folder, host_id):
         return {}
@@ -110,17 +108,17 @@ def _ends_on_host(client: Client, history: History, host_id: int, wanted: Sequen
     ends: dict[int, float] = {}
     for side in {has_side and view.gpus == 0 for view in wanted}:
         ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
-        all_waiting = AnswerStore(client.database).queue_of_host(host_id, _AHEAD)
+        all_waiting = WaitingStore(client.database).queue_of_host(host_id, _AHEAD)
         queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
         # All hosts share the GPUs. Each host has its own CPU slots, though they have the same names.
         live = [row for row in client.jobs.live() if row.job_host_id == host_id or only_gpus(row.holds)]
         of_side = [seat for seat in seats if seat.side == side]
-        ends.update(_ends_on_seats(history, of_side, live, client.jobs.suspended(), queue, ids))
+        ends.update(_ends_on_seats(times, of_side, live, client.jobs.suspended(), queue, ids))
     return ends
 
 
 def _ends_on_seats(
-    history: History,
+    times: ExpectedTimes,
     seats: Sequence[Seat],
     live: Iterable[LiveJob],
     suspended: Collection[int],
@@ -135,7 +133,7 @@ def _ends_on_seats(
     devices = {device for seat in seats for device in seat.devices}
 
     def expected_s(row: LiveJob | JobInQueue) -> float:
-        known = history.expected_s(row.project, row.name, row.sweep)
+        known = times.seconds(row)
         return math.inf if known is None else known
 
     busy: list[float] = []

@@ -8,6 +8,7 @@ from duckrow.api.queue.listing import OUTCOMES, STATES, annotated, listing, near
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import State
+from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.listing import ListingStore
 
 if TYPE_CHECKING:
@@ -62,7 +63,4 @@ def count_of(counts: dict[str, int], statuses: Any) -> int:
 
 def counts_by_project(client: Client) -> dict[str, dict[str, int]]:
     """How many jobs each project has, by state or outcome."""
-    counts: dict[str, dict[str, int]] = {}
-    for project, status, jobs in ListingStore(client.database).tally_by_project():
-        counts.setdefault(project, {})[status] = jobs
-    return counts
+    return CountStore(client.database).by_project()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome, State
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
 from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.jobs.answers import AnswerStore
+from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.listing import ListingStore
-from duckrow.store.life.dependencies import DependencyStore
+from duckrow.store.jobs.waiting import WaitingStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -108,7 +110,7 @@ def annotate(client: Client, views: Sequence[JobView]) -> None:
 
 def tally(client: Client, filter: Filter) -> dict[str, int]:
     """How many jobs match, by state, or by outcome if done."""
-    counts = ListingStore(client.database).tally(filter)
+    counts = CountStore(client.database).tally(filter)
     return {status: counts[status] for status in [*STATES, *OUTCOMES] if status in counts}
 
 
@@ -140,17 +142,20 @@ class EndedRun(NamedTuple):
 
 def ended_runs(client: Client) -> list[EndedRun]:
     """Oldest first."""
-    rows = AnswerStore(client.database).waiting_for_runs()
-    return [EndedRun(*row) for row in rows if not is_alive(client.folder, row.host_id)]
+    waiting = WaitingStore(client.database)
+    ended = [host for host in waiting.hosts() if host.kind == "run" and not is_alive(client.folder, host.id)]
+    return [EndedRun(run.id, run.name, waiting.count([run.id])) for run in ended]
 
 
 def waits_for_daemon(client: Client) -> bool:
     """Whether a job is queued that only the daemon would start."""
-    return AnswerStore(client.database).waits_for_daemon()
+    return WaitingStore(client.database).any_unheld(DAEMON)
 
 
 def dependencies(client: Client) -> list[tuple[int, int]]:
     """(job, job that it waits for, or waited for)."""
+    from duckrow.store.life.dependencies import DependencyStore
+
     return DependencyStore(client.database).all()
 
 

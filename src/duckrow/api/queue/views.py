@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from duckrow.core.devices.device import Device, describe_devices
 from duckrow.core.jobs.title import full_name, job_words, title_of
+from duckrow.core.quick_dataclass import dataclass
 from duckrow.store.jobs.listed_job import ListedJob
 
 
-@dataclass(slots=True)
+@dataclass
 class JobView:
     id: int
     name: str
@@ -64,7 +64,7 @@ class JobView:
         return full_name(self.name, self.array_index)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))
 
 
 def job_view(row: ListedJob, now: float) -> JobView:

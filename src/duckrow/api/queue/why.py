@@ -9,12 +9,12 @@ from duckrow.api.clusters.standing import why_it_waits
 from duckrow.api.devices.gpus import GpuView
 from duckrow.api.devices.machine_now import machine_as_read, ownerless_mb
 from duckrow.api.devices.out_of_use import drained, set_aside
-from duckrow.api.queue.eta import history_of
+from duckrow.api.queue.eta import run_times_of
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import needs_from
-from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name
+from duckrow.core.life.dependencies import in_words
 from duckrow.core.life.states import State, state_in_words
 from duckrow.core.memory.prediction import HostGpus, gpus_of, predicted_ask
 from duckrow.core.schedule.backfill import Shadow, Turn
@@ -51,7 +51,7 @@ def why(client: Client, job_id: int) -> list[str]:
         return why_it_waits(batch.name, standing, facts.detail, asks)
     host = client.hosts.get(facts.host_id)
     alive = is_alive(client.folder, host.id)
-    history = history_of(client)
+    times = run_times_of(client)
     kept = GpuView(client).readings([host] if alive else [])
     machine = machine_as_read(client, host.id, kept)
     seats = seats_from(host.seats)
@@ -66,8 +66,8 @@ def why(client: Client, job_id: int) -> list[str]:
         reserved = needs_from(row.needs)
         room[CORES] -= reserved.cpus or 0
         room[MEMORY] -= reserved.mem_mb or 0
-        expected_s = history.expected_s(row.project, row.name, row.sweep)
-        left_s = None if expected_s is None else expected_s - (now - row.started_at)
+        expected = times.expected(row, row.sweep)
+        left_s = None if expected is None else expected.seconds - (now - row.started_at)
         holders += [
             Holder(device, row.job_id, full_name(row.name, row.array_index), left_s, row.job_id in suspended)
             for device, _ in holds

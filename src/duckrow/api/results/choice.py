@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.api.results.results import Results
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 
 
 class Choice(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.api.queue.views import job_view
 from duckrow.api.results.metrics import FILE_NAME, last_metrics
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.sweeps.results import Row, name_columns
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 from duckrow.store.jobs.listing import ListingStore

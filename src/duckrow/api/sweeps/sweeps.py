@@ -15,8 +15,8 @@ from duckrow.api.jobs.rerun import put_back
 from duckrow.api.jobs.submit import submit_jobs
 from duckrow.api.sweeps.listing import find_sweep
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.dependencies import Dependency
 from duckrow.core.jobs.job import JobSpec, PointOfSweep, check_name, name_of_command, shorten
+from duckrow.core.life.dependencies import Dependency
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.sweeps.point_names import point_name
 from duckrow.core.sweeps.sweep import Point, key_of, plain_value

@@ -18,13 +18,9 @@ from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import clean, say
 from duckrow.cli.options.command_words import command_of
 from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_options
-from duckrow.cli.options.job_options import (
-    JobOptions,
-    device_options,
-    job_options,
-    take_job_options,
-)
+from duckrow.cli.options.job_options import device_options, job_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.typed_job_options import JobOptions, take_job_options
 from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions, take_run_options
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
@@ -33,17 +29,15 @@ from duckrow.core.devices.inventory import Ledger, as_ranges
 from duckrow.core.devices.machine import BARE
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.jobs.commands import CommandReader, program_in_place_of_list
+from duckrow.core.jobs.commands import LAST, CommandReader, program_in_place_of_list
 from duckrow.core.jobs.job import JobSpec, as_queued, shorten
 from duckrow.core.ports import Observer
-from duckrow.core.schedule.decide import choose_starts
-from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.foreground import ForegroundRun
-from duckrow.scheduler.hosts.run_session import LAST, Offer, SweepJobs, offer_of, open_run, open_sweep
 
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
+    from duckrow.scheduler.hosts.foreground import ForegroundRun
+    from duckrow.scheduler.hosts.run_session import Offer
 
 _LOOKED_AT_BYTES = 1 << 16  # how much of a file is read to check that it is a list of commands
 _TABLE_JOBS = 40  # a longer table is not a summary
@@ -162,6 +156,9 @@ def check_devices(
     quiet: bool = False,
 ) -> Offer:
     """The devices from the options or the settings; a job must fit on one."""
+    from duckrow.core.schedule.placement import refusal
+    from duckrow.scheduler.hosts.run_session import offer_of  # here: `--on` needs no scheduler
+
     offer = offer_of(
         chosen.devices or None,
         chosen.slots,
@@ -197,6 +194,8 @@ def _refuse_program(file: str | None) -> None:
 
 
 def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
+    from duckrow.scheduler.hosts.run_session import open_run
+
     _say_what_each_gets(offer, given, options)
     view = make_view(given.watch)
     watchers: list[Observer] = [view]
@@ -302,6 +301,8 @@ def run_sweep(
     again: str,
 ) -> int:
     """Run a sweep here and now."""
+    from duckrow.scheduler.hosts.run_session import SweepJobs, open_sweep
+
     view = make_view(watch)
     run = open_sweep(
         offer,
@@ -353,6 +354,8 @@ def _packing(run: ForegroundRun, view: RunView) -> str:
 
 def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
     """One command in this terminal: its input, its output, its exit code."""
+    from duckrow.scheduler.hosts.run_session import open_run
+
     if file is not None:
         raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
     # The program replaces its shell, which otherwise would die of a Ctrl-C that the program handles.
@@ -419,6 +422,8 @@ def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
 
 
 def _dry_run(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
+    from duckrow.core.schedule.decide import choose_starts
+
     specs = list(map(_spec_maker(given, options, offer), _all_commands(file, given.delimiter)))
     queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
     starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)

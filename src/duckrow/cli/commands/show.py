@@ -21,8 +21,8 @@ from duckrow.cli.views.job_table import eta_text
 from duckrow.cli.views.sparkline import sparkline
 from duckrow.core.devices.needs import Needs, ask_of
 from duckrow.core.errors import EXIT_OK
-from duckrow.core.jobs.dependencies import in_words
 from duckrow.core.jobs.title import full_name, without_call
+from duckrow.core.life.dependencies import in_words
 from duckrow.core.schedule.explain import wanted
 from duckrow.core.sweeps.results import cell_text, json_ready, short_text
 from duckrow.core.units import format_duration, format_mb, plural

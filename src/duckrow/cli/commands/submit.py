@@ -1,34 +1,28 @@
-"""`duckrow submit`: jobs for the daemon's queue; on disk before their ids are printed."""
+"""`duckrow submit`: the command or the script, and the options, of jobs for the daemon's queue."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from duckrow.api.client import Client
-from duckrow.api.jobs.submit import submit_jobs
-from duckrow.cli.console import print_json, say, tell
-from duckrow.cli.opening import client_of_verb
-from duckrow.cli.options.command_words import command_of
 from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
-from duckrow.cli.options.job_options import JobOptions, job_options, take_job_options
-from duckrow.cli.options.sbatch_command import SpeaksSbatch, say_not_read, say_unused, variables_for_sbatch
+from duckrow.cli.options.job_options import job_options
+from duckrow.cli.options.sbatch_command import META, SpeaksSbatch
 from duckrow.cli.options.script_lines import sbatch_options, words_in
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
-from duckrow.cli.options.submit_output import output_of, refuse_outputs
-from duckrow.cli.options.verb_options import SubmitOptions
-from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
-from duckrow.core.jobs.arrays import Array, parse_array
+from duckrow.cli.options.typed_job_options import take_job_options
+from duckrow.cli.submitting import SubmitOptions, command_of_words, interpreter, submit_commands
+from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import CommandReader, has_code, script_options
-from duckrow.core.jobs.dependencies import Dependency, parse_after
-from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec, name_of_command
-from duckrow.core.life.states import Outcome
+from duckrow.core.jobs.job import DEFAULT_PRIORITY, SKIP, WAIT, name_of_command
+
+if TYPE_CHECKING:
+    from duckrow.cli.options.submitted_script import SubmittedScript
 
 
 class SubmitCommand(SpeaksSbatch):
@@ -44,7 +38,6 @@ class SubmitCommand(SpeaksSbatch):
         rest = super().parse_args(ctx, args)
         words = list(ctx.params["words"])
         script = _script_text(words, ctx.params["file"] or ctx.params["wrap"])
-        ctx.meta["duckrow.script"] = script
         options = words_in(script, "#DUCKROW")
         if options:
             ctx.params.clear()
@@ -99,7 +92,7 @@ def _script_text(words: list[str], file: str | None) -> str:
 @click.option("-d", "--dependency", multiple=True, metavar="afterok:IDS", help="The same, written as for sbatch.")
 @click.option(
     "--if-broken",
-    type=click.Choice(["skip", "wait"]),
+    type=click.Choice([SKIP, WAIT]),
     help="With --after: what to do if the other job ends in the wrong way.  [default: skip]",
 )
 @click.option("--begin", metavar="TIME", help="Start it no earlier than 22:00, +2h, tomorrow, '2026-11-16 08:00'.")
@@ -137,184 +130,38 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
         raise UsageError("--format json is for a file with one job per line: duckrow submit --format json --file FILE")
     gpus = gpu_count(values)
     options = take_job_options(values)
-    options.priority = options.priority if values["priority"] is None else values["priority"]
     on, asked = take_slurm_options(values)
     given = SubmitOptions(**values)
-    texts = _commands(ctx, list(words), file, given.wrap, given.delimiter)
-    output = output_of(given.outfile, given.error)
-    if not words and ctx.meta["duckrow.script"]:
-        options.name = options.name or name_of_command(ctx.meta["duckrow.script"])
-    outfile = None if output else given.outfile
-    if given.form == "json":
-        specs = _specs_of_lines(texts, options, gpus, outfile, on)
-    else:
-        specs = options.specs(texts, gpus, outfile)
-    for spec in specs:
-        spec.held = given.hold
-        spec.if_broken = given.if_broken or "skip"
-        if given.begin is not None:
-            spec.not_before, spec.delay_s = _begin(given.begin)
-    array = None if given.array is None else parse_array(given.array)
-    if array is not None:
-        specs = _arrayed(specs, array)
-    refuse_outputs(specs, given.outfile, output)
-    client = client_of_verb()
-    if on is not None:
-        return _submit_on(ctx, client, on, asked, specs, given, dict(options.variables), options.name)
-    if given.root or given.snapshot:
-        from duckrow.api.adding.run_folders import give_folders
-
-        give_folders(specs, given.root or client.runs_folder, given.snapshot)
-    after = _after(given)
-    limit = array.max_running if array else None
-    variables = {**variables_for_sbatch(ctx, specs[0], array, given.wrap), **dict(options.variables)}
-    ids = submit_jobs(client, specs, variables, after, limit, output)
-    say_unused(ctx)
-    _print_ids(ids, specs, given.as_json)
-    return _wait(client, ids) if given.waits else EXIT_OK
+    script: SubmittedScript = ctx.meta[META]
+    texts = _commands(script.text, list(words), file, given, moves=ctx.params["cwd"] is not None)
+    if not words and script.text:
+        options.name = options.name or name_of_command(script.text)
+    return submit_commands(texts, given, options, gpus, script, on, asked)
 
 
-def _specs_of_lines(
-    lines: Sequence[str], options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
-) -> list[JobSpec]:
-    """Jobs from lines of JSON; `on`: the cluster that they go to."""
-    from duckrow.cli.options.json_jobs import refuse_own_request, spec_of_line
-
-    specs = [spec_of_line(line, options, gpus) for line in lines]
-    for spec in specs:
-        spec.outfile = spec.outfile or (None if outfile is None else os.path.abspath(outfile))
-        if on is None:
-            refuse_own_request(spec)
-    return specs
-
-
-def _after(given: SubmitOptions) -> list[Dependency]:
-    """What it waits for, from `--after` and sbatch's `--dependency`."""
-    texts = list(given.after)
-    if given.dependency:
-        from duckrow.core.slurm.sbatch_values import after
-
-        texts += [after(text) for text in given.dependency]
-    return [dependency for text in texts for dependency in parse_after(text)]
-
-
-def _submit_on(
-    ctx: click.Context,
-    client: Client,
-    on: str,
-    asked: dict[str, Any],
-    specs: list[JobSpec],
-    given: SubmitOptions,
-    variables: dict[str, str],
-    name: str,
-) -> int:
-    """Submit to a cluster, without waiting for the runs."""
-    from duckrow.api.clusters.submit import read_request, submit_batch
-    from duckrow.cli.options.slurm_options import refuse_with_cluster
-
-    in_slurm = "SLURM has it itself: --sbatch="
-    own_log = "Each run has its own log: duckrow logs."
-    refuse_with_cluster([("begin", given.begin, f"{in_slurm}--begin=..."), ("error", given.error, own_log)])
-    if given.outfile and "%" in given.outfile:
-        raise UsageError(f"--outfile {given.outfile}: a % does not go with --on. {own_log}")
-    say_not_read(ctx)
-    after = _after(given)
-    if after and given.hold:
-        raise UsageError("--hold does not go with --after on a cluster: hold the jobs that they wait for.")
-    if given.root or given.snapshot:
-        from duckrow.api.adding.run_folders import give_folders
-
-        give_folders(specs, given.root or "duckrow-runs", given.snapshot)
-    ids = submit_batch(client, specs, read_request(on, asked), variables, name, tell=tell, after=after)
-    _print_ids(ids, specs, given.as_json)
-    return _wait(client, ids) if given.waits else EXIT_OK
-
-
-def _begin(text: str) -> tuple[float | None, float | None]:
-    """(not before, delay)."""
-    from duckrow.api.adding.begin import parse_begin
-
-    return parse_begin(text)
-
-
-def _arrayed(specs: list[JobSpec], array: Array) -> list[JobSpec]:
-    """One job for each index."""
-    if len(specs) != 1:
-        raise UsageError("--array is for one command. A file already has one job per line.")
-    return [replace(specs[0], array_index=index) for index in array.indices]
-
-
-def _wait(client: Client, ids: Sequence[int]) -> int:
-    """The exit code of one job, as a shell reports it; for several, whether all succeeded."""
-    from duckrow.api.jobs.wait import wait
-
-    views = wait(client, ids, tell=tell)
-    if len(views) > 1:
-        return EXIT_OK if all(view.outcome == Outcome.SUCCEEDED for view in views) else EXIT_FAILED
-    if views[0].signal is not None:
-        return 128 + views[0].signal
-    return EXIT_FAILED if views[0].exit_code is None else views[0].exit_code
-
-
-def _commands(
-    ctx: click.Context, words: list[str], file: str | None, wrap: str | None, delimiter: str | None
-) -> list[str]:
-    if wrap is not None:
+def _commands(script: str, words: list[str], file: str | None, given: SubmitOptions, moves: bool) -> list[str]:
+    if given.wrap is not None:
         if words or file is not None:
             raise UsageError("Either --wrap or a command, not both.")
-        return [wrap]
+        return [given.wrap]
     if file is not None:
         if words:
             raise UsageError("Either --file or a command, not both.")
-        return _read_commands(file, delimiter)
-    script: str = ctx.meta["duckrow.script"]
+        gc.disable()  # a file may have a million jobs, none of which is garbage: not to be looked for among them
+        return _read_commands(file, given.delimiter)
     if words:
-        if script and ctx.params["cwd"] is not None:
-            words = [os.path.abspath(words[0]), *words[1:]]  # its path is relative to here, but it runs there
-        if script and not os.access(words[0], os.X_OK):
-            words = [*_interpreter(script), *words]
-        elif script and "/" not in words[0]:
-            words = [f"./{words[0]}", *words[1:]]
-        elif not script:
-            _refuse_no_script(words)
-        return [command_of(words)]
+        return [command_of_words(words, script, moves)]
     if has_code(script):
         return [_by_its_interpreter(script.rstrip("\n"))]
     raise UsageError("There is nothing to submit. Write: duckrow submit -- python train.py")
 
 
-def _refuse_no_script(words: list[str]) -> None:
-    """Refuse `duckrow submit train.sh` if there is no such file, or nothing that could run it."""
-    path, ending = words[0], os.path.splitext(words[0])[1]
-    if ending not in _PROGRAMS or any(character in path for character in " ;|&<>$`'\"()"):
-        return
-    if not os.path.exists(path):
-        import shutil
-
-        if "/" in path or shutil.which(path) is None:
-            raise UsageError(f"There is no file {path} in this folder. Give its path, or a command to run.")
-    elif os.path.isfile(path) and ("/" not in path or not os.access(path, os.X_OK)):
-        rest = f" {shlex.join(words[1:])}" if words[1:] else ""
-        raise UsageError(
-            f"{path} does not begin with #!, so duckrow does not know which program runs it. Write: "
-            f"duckrow submit -- {_PROGRAMS[ending]} {path}{rest}"
-        )
-
-
-_PROGRAMS = {".sh": "sh", ".bash": "bash", ".py": "python", ".sbatch": "bash", ".slurm": "bash"}
-
-
 def _by_its_interpreter(script: str) -> str:
     """Run a script from standard input with the program of its `#!` line, not with the shell of all jobs."""
-    program = _interpreter(script)
+    program = interpreter(script)
     if program in (["/bin/sh"], ["/usr/bin/sh"], ["/usr/bin/env", "sh"]):
         return script
     return f"exec {shlex.join([*program, '-c', script])}"
-
-
-def _interpreter(script: str) -> list[str]:
-    first = script.split("\n", 1)[0]
-    return first[2:].split() if first.startswith("#!") else ["/bin/sh"]
 
 
 def _read_commands(file: str, delimiter: str | None) -> list[str]:
@@ -328,13 +175,3 @@ def _read_commands(file: str, delimiter: str | None) -> list[str]:
     if not commands:
         raise UsageError(f"There is no command in {'standard input' if file == '-' else file}.")
     return commands
-
-
-def _print_ids(ids: Sequence[int], specs: list[JobSpec], as_json: bool) -> None:
-    if as_json:
-        print_json([{"id": job_id, "name": spec.name} for job_id, spec in zip(ids, specs, strict=True)])
-    elif len(ids) == 1:
-        print(ids[0])
-    else:
-        print(f"{ids[0]}-{ids[-1]}")
-        say(f"duckrow: {len(ids)} jobs submitted.")

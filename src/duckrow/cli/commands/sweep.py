@@ -19,8 +19,9 @@ from duckrow.cli.console import print_json, say, tell
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.command_words import command_of
 from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_options
-from duckrow.cli.options.job_options import JobOptions, device_options, read_job_options, run_options, take_job_values
+from duckrow.cli.options.job_options import device_options, run_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
+from duckrow.cli.options.typed_job_options import JobOptions, read_job_options, take_job_values
 from duckrow.cli.options.verb_options import SweepOptions, take_sweep_options
 from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
 from duckrow.core.errors import EXIT_OK, UsageError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from duckrow.core.errors import UsageError
@@ -12,4 +11,8 @@ def command_of(words: Sequence[str]) -> str:
     """One word is shell text as it is (`'a | b'`); several are a program and its arguments, kept apart."""
     if not words:
         raise UsageError("There is no command after --. Write: -- python train.py")
-    return words[0] if len(words) == 1 else shlex.join(words)
+    if len(words) == 1:
+        return words[0]
+    import shlex
+
+    return shlex.join(words)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from duckrow.cli.options.job_options import device_options
-from duckrow.core.slurm.sbatch_lines import LETTERS
-from duckrow.core.slurm.sbatch_lines import NAMES as OF_SBATCH
+from duckrow.core.slurm.sbatch_options import LETTERS
+from duckrow.core.slurm.sbatch_options import NAMES as OF_SBATCH
 
 _IN_OUR_WORDS = {
     "--gpus-per-node": "--gpus",

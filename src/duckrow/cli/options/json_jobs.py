@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from duckrow.cli.options.job_options import AUTO, JobOptions
+from duckrow.cli.options.typed_job_options import AUTO, JobOptions
 from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import BARE, Machine

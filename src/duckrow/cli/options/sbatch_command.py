@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from duckrow.cli.console import say
 from duckrow.cli.options.job_options import parse_variable
 from duckrow.cli.options.option_groups import GroupedCommand
 from duckrow.cli.options.option_values import Parsed
 from duckrow.cli.options.script_lines import sbatch_options
+from duckrow.cli.options.submitted_script import SubmittedScript
 from duckrow.core.errors import UsageError
-from duckrow.core.slurm.sbatch_lines import PREFIX
 
 if TYPE_CHECKING:
-    from duckrow.core.jobs.arrays import Array
-    from duckrow.core.jobs.job import JobSpec
+    pass
 
-_META = "duckrow.sbatch"
+META = "duckrow.script"
 _SPELLINGS = {
     "name": ("-J", "--job-name"),
     "outfile": ("--output",),
@@ -43,14 +40,6 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 _VARIABLE = Parsed("name=value", _variable)
-_SRUN = 'command -v srun >/dev/null || srun() { "$@"; }'
-
-
-class SbatchLines(NamedTuple):
-    """The `#SBATCH` lines of the submitted script."""
-
-    options: dict[str, str]
-    unused: list[str]
 
 
 class SpeaksSbatch(GroupedCommand):
@@ -75,14 +64,14 @@ class SpeaksSbatch(GroupedCommand):
     def add_sbatch_lines(self, ctx: click.Context, script: str, words: list[str]) -> list[str] | None:
         """Parse everything again, with the script's lines before the typed words, so that the typed words win."""
         options = sbatch_options(script)
-        ctx.meta[_META] = SbatchLines(options, [])
+        ctx.meta[META] = SubmittedScript(script, options)
         if not options or ctx.params["on"] is not None:
             return None
         from duckrow.cli.options.sbatch_script import meaning_of
 
         given = _given(ctx)
         meaning = meaning_of(options, given)
-        ctx.meta[_META] = SbatchLines(options, meaning.unused)
+        ctx.meta[META] = SubmittedScript(script, options, meaning.unused)
         ctx.params.clear()
         rest = super().parse_args(ctx, [*meaning.words, *words])
         for name in {"outfile", "error"} - given:
@@ -93,48 +82,3 @@ class SpeaksSbatch(GroupedCommand):
 
 def _given(ctx: click.Context) -> set[str]:
     return {name for name in ctx.params if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-
-
-def variables_for_sbatch(
-    ctx: click.Context, spec: JobSpec, array: Array | None, wrap: str | None
-) -> dict[str, str | None]:
-    """The variables that a script for sbatch expects; None for those of ours that it does not inherit."""
-    options = ctx.meta[_META].options
-    if not options and wrap is None:
-        return {}
-    from duckrow.core.slurm.sbatch_values import exported
-    from duckrow.core.slurm.sbatch_variables import left_behind, variables_of
-
-    takes_all, named = exported(options.get("export", "ALL"), os.environ)
-    indices = array.indices if array else ()
-    own = variables_of(spec.name, os.getcwd(), indices, spec.needs.cpus)
-    return {**left_behind(os.environ, takes_all), **named, **own}
-
-
-def say_unused(ctx: click.Context) -> None:
-    """Say what will differ from a cluster."""
-    lines = ctx.meta[_META]
-    if lines.unused:
-        from duckrow.cli.options.sbatch_script import in_one_line
-
-        say(f"duckrow: {in_one_line(lines.unused)}")
-    if lines.options and _calls_srun(ctx.meta["duckrow.script"]) and not _is_program("srun"):
-        say(f"duckrow: The script calls srun, which this machine does not have. Put this line before: {_SRUN}")
-
-
-def _is_program(name: str) -> bool:
-    import shutil
-
-    return shutil.which(name) is not None
-
-
-def _calls_srun(script: str) -> bool:
-    return re.search(r"^\s*srun\s", script, re.MULTILINE) is not None and "srun()" not in script
-
-
-def say_not_read(ctx: click.Context) -> None:
-    """On a cluster, a script is a run like any other: its lines do not apply to the SLURM job that runs it."""
-    if ctx.meta[_META].options:
-        say(
-            f"duckrow: The script's {PREFIX} lines were not used. With --on, write them as options: --partition, --time"
-        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import NamedTuple
 
 from duckrow.core.jobs.job_lines import tidy_name
-from duckrow.core.slurm.sbatch_lines import PREFIX
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.slurm.sbatch_options import PREFIX
 from duckrow.core.slurm.sbatch_values import gpus_asked, tasks_of, time_limit, warning
 
 

@@ -6,7 +6,7 @@ import shlex
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import script_options
-from duckrow.core.slurm.sbatch_lines import PREFIX, options_in
+from duckrow.core.slurm.sbatch_options import PREFIX, options_in
 
 
 def words_in(script: str, prefix: str) -> list[str]:

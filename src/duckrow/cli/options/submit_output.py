@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.output_names import OutputNames
 
+TYPE_CHECKING = False  # of typing, which takes longer to load than all of this
 if TYPE_CHECKING:
     from duckrow.core.jobs.job import JobSpec
+    from duckrow.core.jobs.output_names import OutputNames
 
 _OF_ANOTHER_FAMILY = ("fish", "csh", "tcsh", "nu", "xonsh")
 
@@ -20,6 +20,7 @@ def output_of(outfile: str | None, error: str | None) -> OutputNames | None:
     if error is None and (outfile is None or not any(sign in outfile for sign in "%\\")):
         return None
     from duckrow.api.adding.output_files import node_name, user_name
+    from duckrow.core.jobs.output_names import OutputNames
 
     return OutputNames(_pattern(outfile), _pattern(error), user_name(), node_name())
 

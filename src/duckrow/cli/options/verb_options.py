@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from duckrow.cli.options.job_options import fill_devices
 from duckrow.core.devices.policy import KNOBS, Policy
+from duckrow.core.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from duckrow.api.machine.settings import Settings
@@ -82,25 +83,6 @@ class SweepOptions(NamedTuple):
     resume: bool
     root: str | None
     snapshot: bool
-    as_json: bool
-
-
-class SubmitOptions(NamedTuple):
-    delimiter: str | None
-    form: str  # of the lines: commands, or JSON
-    wrap: str | None
-    outfile: str | None
-    error: str | None
-    after: tuple[str, ...]
-    dependency: tuple[str, ...]  # the same in sbatch's syntax
-    if_broken: str | None
-    begin: str | None
-    array: str | None
-    priority: int | None
-    root: str | None
-    snapshot: bool
-    hold: bool
-    waits: bool
     as_json: bool
 
 

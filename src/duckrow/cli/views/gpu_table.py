@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.cli.console import clean, display_width, fit, paint, table_lines, terminal_width
 from duckrow.core.devices.device import Device
 from duckrow.core.jobs.job import shorten
 from duckrow.core.jobs.title import title_of
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import format_duration, format_mb, plural
 
 DeviceRow = dict[str, Any]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from duckrow.api.client import Client
-from duckrow.api.clusters.standing import still_note
-from duckrow.api.devices.out_of_use import set_aside_by_living
 from duckrow.api.queue.listing import EndedRun, waits_for_daemon
 from duckrow.core.units import plural
 
@@ -34,6 +32,8 @@ _RUNS_TOLD = 3
 
 
 def _set_aside(client: Client) -> str:
+    from duckrow.api.devices.out_of_use import set_aside_by_living
+
     broken = sorted(set_aside_by_living(client))
     are = "GPU {} is" if len(broken) == 1 else "GPUs {} are"
     return f"; {are.format(', '.join(broken))} set aside (duckrow gpus)" if broken else ""
@@ -46,6 +46,8 @@ def _others(client: Client, some_wait: bool) -> str:
     note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
     if not some_wait:
         return note
+    from duckrow.api.clusters.standing import still_note
+
     note += still_note(client)
     if client.daemon() is None and waits_for_daemon(client):
         note += "; the daemon is not running (duckrow up)"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
 
 from duckrow.cli.console import clean
 from duckrow.core.jobs.job import LiveAttempt, shorten
 from duckrow.core.life.failures import essence
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import format_duration
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 

@@ -10,11 +10,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.clusters.request import ClusterRequest, gpus_in, request_from
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.units import format_duration, parse_size_mb
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from duckrow.core.schedule.run_times import ExpectedTime
 
-_REMEMBERED = 20  # similar runs, the latest
 _MARGIN = 1.1  # the next may take a little longer
 _NEARLY_ALL = 0.95
 
@@ -19,19 +18,9 @@ def fits(length_s: float | None, left_s: float | None, whole_s: float | None) ->
     return min(length_s, whole_s * _NEARLY_ALL) <= left_s
 
 
-class Lengths:
-    """How long similar runs took, if they succeeded."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, deque[float]] = {}
-
-    def note(self, kind: str, length_s: float) -> None:
-        self._seen.setdefault(kind, deque(maxlen=_REMEMBERED)).append(length_s)
-
-    def expected_s(self, kind: str, limit_s: float | None) -> float | None:
-        """How long most of them took, at most its time limit; if none is known, its time limit."""
-        seen = sorted(self._seen.get(kind, ()))
-        if not seen:
-            return limit_s
-        learned = seen[round(0.9 * (len(seen) - 1))] * _MARGIN
-        return learned if limit_s is None else min(learned, limit_s)
+def length_to_fit(expected: ExpectedTime | None, limit_s: float | None) -> float | None:
+    """How much time to want for a run: what nearly all similar runs took, at most its time limit."""
+    if expected is None:
+        return limit_s
+    learned = expected.at_most_s * _MARGIN
+    return learned if limit_s is None else min(learned, limit_s)

@@ -8,7 +8,8 @@ In the database, in JSON, in batch folders and in the environment of jobs a devi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 _CPU_SLOT, _MIG = "cpu", "MIG-"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reading
 from duckrow.core.units import format_duration, plural
 

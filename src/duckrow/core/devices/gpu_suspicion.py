@@ -7,11 +7,11 @@ it was the GPU; if all fail there too, it was the jobs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.quick_dataclass import dataclass
 
 ENOUGH = 3
 """How many jobs must have failed in a row, and how many of them are tried elsewhere."""
@@ -53,12 +53,12 @@ class Failure(NamedTuple):
     retries_used: int
 
 
-@dataclass
 class _Streak:
-    failures: dict[int, Failure] = field(default_factory=dict)  # by job
-    # On other GPUs, since the streak began:
-    good: int = 0
-    bad: int = 0
+    def __init__(self) -> None:
+        self.failures: dict[int, Failure] = {}  # by job
+        # On other GPUs, since the streak began:
+        self.good = 0
+        self.bad = 0
 
     @property
     def goes_well_elsewhere(self) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.device import GPU_NAME, GPU_UUID, Device, Reservation, Reservations, cpu_slot, gpus_among
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import parse_size_mb
 
 WHOLE = 1_000_000

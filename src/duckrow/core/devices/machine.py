@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import WHOLE, Ledger
 from duckrow.core.devices.neighbours import Neighbour, others
 from duckrow.core.devices.policy import NO_POLICY, Policy
+from duckrow.core.named_tuple import NamedTuple
 
 MPS_SERVERS = ("nvidia-cuda-mps-server", "nvidia-cuda-mps-control")
 """They use a GPU on behalf of other processes, which are listed too."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import format_mb
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ devices and what other processes read about a host all follow from it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 
 DISPLAYS = (
     *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),
@@ -47,12 +46,17 @@ class Knob(NamedTuple):
         return f"--{self.option.replace('_', '-')}"
 
 
-def _knob(default: Any, option: str, form: Form, help: str, **more: Any) -> Any:
-    return field(default=default, metadata={"knob": Knob(option, form, help, **more)})
+KNOBS: dict[str, Knob] = {}
+"""Field -> how it is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+def _knob(default: Any, option: str, form: Form, help: str, field: str = "", **more: Any) -> Any:
+    """The default. `field`: its name, if the option has another one."""
+    KNOBS[field or option] = Knob(option, form, help, **more)
+    return default
+
+
+class Policy(NamedTuple):
     """What the user wants to leave to others."""
 
     # This many GPUs stay unused.
@@ -63,7 +67,11 @@ class Policy:
     prefer: tuple[str, ...] = _knob((), "prefer", Form.NAMES, "Use these GPUs first: 0,1,2,3,7,6.", metavar="GPUS")
     # A GPU that anybody else uses gets no job at all.
     only_idle: bool = _knob(
-        False, "only_idle_gpus", Form.FLAG, "Start nothing, not even packed jobs, on GPUs that anybody else uses."
+        False,
+        "only_idle_gpus",
+        Form.FLAG,
+        "Start nothing, not even packed jobs, on GPUs that anybody else uses.",
+        "only_idle",
     )
     # A job that wants a whole GPU does not wait for the processes of other users.
     share: bool = _knob(
@@ -71,6 +79,7 @@ class Policy:
         "share_gpus",
         Form.SWITCH,
         "Start jobs beside other people's processes.  [default: wait until they are gone]",
+        "share",
         settings={
             "run": "`duckrow run` starts jobs beside other people's processes.",
             "daemon": "The daemon starts jobs beside other people's processes.",
@@ -83,6 +92,7 @@ class Policy:
         "ignore_processes",
         Form.NAMES,
         "Programs on GPUs to ignore: Xorg,gnome-shell.  [default: desktop programs]",
+        "ignore",
         metavar="NAMES",
         settings={
             "run": "Programs on GPUs to ignore.",
@@ -91,7 +101,7 @@ class Policy:
     )
     # Memory of each GPU that is never given out; None: a hundredth.
     margin_mb: int | None = _knob(
-        None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %, at least 128M]"
+        None, "mem_margin", Form.SIZE, "GPU memory that is kept free.  [default: 1 %, at least 128M]", "margin_mb"
     )
     # NVIDIA's MPS: off, auto (for jobs that are packed), on.
     mps: str = _knob(
@@ -110,6 +120,7 @@ class Policy:
         "enforce_memory",
         Form.FLAG,
         "Requeue a job that uses far more GPU memory than it reserved, if others would run out.",
+        "enforce",
     )
 
     def margin_of(self, total_mb: int) -> int:
@@ -117,7 +128,7 @@ class Policy:
         return max(total_mb // 100, 128) if self.margin_mb is None else self.margin_mb
 
     def but(self, **changed: Any) -> Policy:
-        return dataclasses.replace(self, **changed)
+        return self._replace(**changed)
 
     @classmethod
     def of_options(cls, values: Mapping[str, Any]) -> Policy:
@@ -148,12 +159,10 @@ class Policy:
     def of_json(cls, known: Mapping[str, Any] | list[Any]) -> Policy:
         """A list was written by a host of an older version. An unknown name comes from a newer version."""
         named = dict(zip(_LISTED, known, strict=False)) if isinstance(known, list) else known
-        names = {each.name for each in dataclasses.fields(cls)}
-        return cls(**{name: _plain(value) for name, value in named.items() if name in names})
+        return cls(**{name: _plain(value) for name, value in named.items() if name in cls._fields})
 
     def _changed(self) -> dict[str, Any]:
-        values = {each.name: (getattr(self, each.name), each.default) for each in dataclasses.fields(self)}
-        return {name: value for name, (value, default) in values.items() if value != default}
+        return {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -168,11 +177,6 @@ def _value(knob: Knob, written: Any) -> Any:
 def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
-
-KNOBS: dict[str, Knob] = {
-    each.name: each.metadata["knob"] for each in dataclasses.fields(Policy) if "knob" in each.metadata
-}
-"""Field -> how it is written."""
 
 _LISTED = (
     *(
@@ -190,4 +194,5 @@ _LISTED = (
 )
 """The order in which older versions listed them. Nothing is added here."""
 
+assert KNOBS.keys() <= {*Policy._fields}, "a knob whose field has another name says so"
 NO_POLICY = Policy()

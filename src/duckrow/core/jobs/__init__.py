@@ -1,1 +1,1 @@
-"""What a job is: its spec, its attempts, arrays, dependencies, and how people name, choose and type jobs."""
+"""What a job is: its spec, its attempts, arrays, and how people name, choose and type jobs."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 
 MOST = 1_000_000
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from duckrow.core.jobs.shell_blocks import ShellBlocks
 
+LAST = "\0last"
+"""In place of a run's name: the last run of the same file and folder."""
+
 
 class CommandReader:
     """Takes text as it arrives, gives commands as soon as they are complete.
@@ -20,7 +23,14 @@ class CommandReader:
 
     def feed(self, text: str) -> list[str]:
         *lines, self._partial = (self._partial + text).split("\n")
-        return [command for line in lines if (command := self._line(line)) is not None]
+        if self._delimiter is not None or self._blocks is not None:
+            return [command for line in lines if (command := self._line(line)) is not None]
+        # Most lines are a command each, and there may be a million of them.
+        return [
+            command
+            for line in lines
+            if (command := self._line(line) if self._lines or "#" in line or "\\" in line else line.rstrip())
+        ]
 
     def finish(self) -> list[str]:
         """The end of the input completes what was begun."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device, Reservations, gpus_among
@@ -14,9 +13,12 @@ from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.core.life.states import Outcome, State
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.quick_dataclass import dataclass, field
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30
+SKIP, WAIT = "skip", "wait"  # what becomes of a job if one before it ends in the wrong way
 DEFAULT_GRACE_S = 10.0
 DEFAULT_BACKOFF_S = 10.0
 DEFAULT_NOTICE_SIGNAL = 12  # SIGUSR2: SIGUSR1 belongs to NCCL
@@ -64,7 +66,7 @@ class JobSpec:
     not_before: float | None = None  # --begin 18:00, by the wall clock
     delay_s: float | None = None  # --begin +2h, from when it is submitted
     held: bool = False
-    if_broken: str = "skip"  # if a job before it ends in the wrong way: skip it, or let it wait
+    if_broken: str = SKIP  # or WAIT, for a rerun of the one before it
     array_index: int | None = None
     folder: str | None = None  # of the run; None: below the state folder, by its id
     preload: str | None = None  # modules of a warm start, with commas; None: a cold start
@@ -73,13 +75,17 @@ class JobSpec:
     point: PointOfSweep | None = None
     slurm: Mapping[str, Any] | None = None  # its own request to a cluster; None: that of its batch
 
+    def with_command(self, command: str, name: str = "") -> JobSpec:
+        """The same request for another command, made quickly: what they share was checked. No name: the command's."""
+        _check_command(command)
+        made = object.__new__(JobSpec)
+        made.__dict__ = self.__dict__.copy()
+        made.command, made.name = command, name or name_of_command(command)
+        check_name("name", made.name)
+        return made
+
     def __post_init__(self) -> None:
-        if not self.command.strip():
-            raise UsageError("The command is empty. Say what to run: duckrow submit -- python train.py")
-        if "\0" in self.command:
-            raise UsageError(
-                f"The command {shorten(self.command)!r} has a NUL byte in it, which no shell can run. Remove it."
-            )
+        _check_command(self.command)
         if self.gpus is not None and self.gpus < 0:
             raise UsageError(f"A job cannot have {self.gpus} GPUs. Use 0 for a job that needs none.")
         for what, value in (("retries", self.retries), ("the time limit", self.timeout_s)):
@@ -94,6 +100,13 @@ class JobSpec:
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)
+
+
+def _check_command(command: str) -> None:
+    if not command or command.isspace():
+        raise UsageError("The command is empty. Say what to run: duckrow submit -- python train.py")
+    if "\0" in command:
+        raise UsageError(f"The command {shorten(command)!r} has a NUL byte in it, which no shell can run. Remove it.")
 
 
 class QueuedJob(NamedTuple):
@@ -330,7 +343,10 @@ def name_of_command(command: str) -> str:
     """A short name: the script that is run, else the program. `python train.py --lr 1` is `train`."""
     if "#" in command:
         command = " ".join(line for line in command.split("\n") if not line.lstrip().startswith("#"))
-    return next(filter(None, map(_name_in, command.split(maxsplit=8)[:8])), "job")
+    for word in command.split(maxsplit=8)[:8]:
+        if name := _name_in(word):
+            return name
+    return "job"
 
 
 @lru_cache(maxsize=1000)  # a list of commands has few programs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from duckrow.core.jobs.commands import CommandReader
+from duckrow.core.named_tuple import NamedTuple
 
 _END, _BETWEEN = ";;;", ";;"
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+=,@-]+")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 _SYMBOL = re.compile(r"%(\d{0,2})([A-Za-z%])")
 _NO_INDEX = 4294967294

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 
 
 class Selection(NamedTuple):

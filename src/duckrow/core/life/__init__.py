@@ -1,1 +1,1 @@
-"""The life of a job: its states and outcomes, retries, and what people wish for it."""
+"""The life of a job: its states and outcomes, retries, what it waits for, and what people wish for it."""

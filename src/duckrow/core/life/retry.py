@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.errors import EXIT_REQUEUE
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 
 LONGEST_BACKOFF_S = 3600.0
 

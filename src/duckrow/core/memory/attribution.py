@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.device import Device, Reservations
 from duckrow.core.devices.neighbours import Person
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reading
 
 STRANGER = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 _FAR_MORE = 1.25  # times what it has reserved: less than that is covered by margins
 

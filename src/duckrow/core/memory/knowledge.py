@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from duckrow.core.memory.deciding import count_foretold, differ, effect_of, what_decides
 from duckrow.core.memory.parameters import text_of
 from duckrow.core.memory.similar_runs import MemoryEffect, Run, SeenPeaks, place_of
+from duckrow.core.named_tuple import NamedTuple
 
 MOST_RUNS = 256
 """Runs to remember per recipe and GPU model, each with different parameters; older ones are forgotten."""

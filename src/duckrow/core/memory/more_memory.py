@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.devices.needs import Needs
 from duckrow.core.memory.prediction import leaves_room
+from duckrow.core.named_tuple import NamedTuple
 
 _TRIES_BESIDE_OTHERS = 3
 _NEARLY_EMPTY = 0.93  # the share of a GPU that is available when nobody else uses it

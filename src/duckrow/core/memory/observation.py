@@ -14,7 +14,7 @@ from duckrow.core.memory.use import Use
 from duckrow.core.ports import Reading
 
 FOREIGN_WINDOW_S = 60.0
-"""What others have used within this time counts as used: a colleague may be restarting a program."""
+"""The most that others have used within this time counts as used: what a program gives back, it often takes again."""
 
 FRESH_S = 2.0
 """An older reading says nothing about now: the scheduler, `why` and previews ignore it.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from duckrow.core.named_tuple import NamedTuple
 
 Memory = Literal["gpu", "host"]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, Needs, ask_of, needs_from, with_margin
 from duckrow.core.memory.knowledge import Basis, Expected, Knowledge
+from duckrow.core.named_tuple import NamedTuple
 
 _ALMOST_ALL = 0.85
 """Of a GPU: a job that uses more leaves no room for another, so it may as well have all of it."""
@@ -40,7 +40,8 @@ def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: H
     """What a job asks for on the GPUs of its host. `needs`: as stored."""
     wanted = needs_from(needs)
     expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
-    if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME:
+    was_wrong = wanted.ooms > 0 and not wanted.auto  # what its user has said is not enough
+    if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME and not was_wrong:
         expected = None  # it asks for an amount itself, and nothing predicts it better
     reserved = None if expected is None else reserved_for(expected)
     ask = ask_of(gpus, needs, reserved, unknown=expected is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.errors import UsageError
 from duckrow.core.memory.parameters import (
@@ -16,6 +16,7 @@ from duckrow.core.memory.parameters import (
     text_of,
     words_of,
 )
+from duckrow.core.named_tuple import NamedTuple
 
 _MOST_WORDS = 4
 _SCRIPT = re.compile(r"^(?!-)[^=]+\.(py|sh|jl|R|ipynb)$")

@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple
 
 from duckrow.core.devices.needs import with_margin
+from duckrow.core.named_tuple import NamedTuple
 
 REACH = 2.0
 """Up to this many times the largest number seen, a guess is still worth making."""

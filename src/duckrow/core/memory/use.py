@@ -82,6 +82,11 @@ class Use:
         return mono - grown_mono < min(2 * self._longest_stair_s, _LONGEST_FLAT_S)
 
     @property
+    def grown_s(self) -> float | None:
+        """Its age when it last used more than ever before; None: it never did, or nobody saw it."""
+        return None if self._grown_mono is None else self._grown_mono - self._started_mono
+
+    @property
     def utilization(self) -> float | None:
         """The mean, in percent."""
         return self._busy_sum / self._busy_count if self._busy_count else None

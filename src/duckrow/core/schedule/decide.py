@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices import needs
 from duckrow.core.devices.device import Reservations
@@ -12,6 +11,7 @@ from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Front, Shadow
 from duckrow.core.schedule.tried_placements import Trials
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.device import Device, describe_devices
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
-from duckrow.core.jobs.dependencies import in_words
+from duckrow.core.life.dependencies import in_words
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Front, Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.schedule.placement import place, refusal

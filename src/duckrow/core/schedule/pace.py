@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 _ENOUGH_RUNS = 3  # beside about as many others, to say how long they take
 _ALIKE = 0.25  # by how much their times may differ, as a share: beyond that, they do not do the same work

@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.sweeps.points import plain_value, text_of
 
 MOST = 1_000_000

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.sweeps.results import cell_text, number_of
 
 _CONDITION = re.compile(r"\s*(.+?)\s*(<=|>=|!=|!~|==|=|<|>|~)\s*(.*?)\s*", re.DOTALL)

@@ -6,9 +6,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.life.failures import essence
+from duckrow.core.named_tuple import NamedTuple
 
 Row = dict[str, Any]
 

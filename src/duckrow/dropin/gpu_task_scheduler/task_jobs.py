@@ -10,12 +10,13 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.api.call import private
 from duckrow.api.calls.data import PROTOCOL
 from duckrow.api.calls.script_again import script_of
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.dropin.gpu_task_scheduler.gpu_task import GPUTask
 
 _MODULE = GPUTask.__module__  # what a task's process runs; a warm start has already imported it

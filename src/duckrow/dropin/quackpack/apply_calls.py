@@ -7,8 +7,8 @@ import pickle
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.dropin.quackpack.apply_functions import take_claims
 
 ApplyFunction = Callable[[str, dict[str, str]], str]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import NamedTuple
 
 from duckrow.core.devices.device import Device
+from duckrow.core.named_tuple import NamedTuple
 
 # In a separate process: a client does not touch a GPU.
 _READ = """

@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.api.client import Client
 from duckrow.api.python.foreground import Event, run_jobs
@@ -23,6 +23,7 @@ from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.policy import Policy
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError, UsageError
 from duckrow.core.jobs.job import name_of_command, shorten
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import plural
 from duckrow.dropin.quackpack.apply_calls import ApplyFunction, store_functions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.named_tuple import NamedTuple
 
 
 class Behaviour(NamedTuple):

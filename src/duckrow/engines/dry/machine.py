@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
-from typing import NamedTuple
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Health
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf
 

@@ -6,9 +6,8 @@ outweighs evidence that exists.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import NeverBegan, Vanished
 from duckrow.engines.local.keeper.journal import Journal, Record
 from duckrow.engines.local.processes.processes import first_process_of, is_same_process, tag_of

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import GpuReader, Observer, Reactor
 from duckrow.devices.discover import Offer
 from duckrow.engines.local.engine import LocalEngine

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
-from duckrow.core.jobs.commands import CommandReader
+from duckrow.core.jobs.commands import LAST, CommandReader
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.keeper.keeper import fork_host
@@ -21,10 +22,7 @@ from duckrow.store.folder.state_folder import Folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, seats_from
 from duckrow.store.sqlite.database import Database
 
-__all__ = ["LAST", "Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
-
-LAST = "\0last"
-"""Means the last run of the same file and folder."""
+__all__ = ["Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
 
 IN_TERMINAL = "--"
 """The source of a run that is one command in a terminal; there is nothing in it to resume."""

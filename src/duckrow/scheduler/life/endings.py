@@ -11,7 +11,7 @@ from duckrow.core.life.states import Outcome, State, left_behind, outcome_of
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Observer, Report, Started, Vanished
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
-from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.preload_hint import PreloadHint
@@ -31,7 +31,7 @@ class Endings:
         engine: Engine,
         observer: Observer,
         watch: Watch,
-        sharing: Sharing,
+        sharing: MpsSharing,
         broken_gpus: BrokenGpus,
         lining_up: LiningUp,
         delays: Delays,

@@ -154,7 +154,7 @@ class Learning:
         if not wanted_mb or largest_mb is None or attempt.job.needs is None:
             return
         if leaves_room(with_margin(wanted_mb), largest_mb):
-            self._learn(attempt, wanted_mb)
+            self._learn(attempt, wanted_mb, is_certain=False)
 
     def _learn(self, attempt: LiveAttempt, peak_mb: int, is_certain: bool = True) -> None:
         """`is_certain`: it will not take more than that."""

@@ -15,7 +15,7 @@ from duckrow.core.memory.use import Use
 from duckrow.core.ports import Engine
 from duckrow.core.units import format_mb
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
-from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.store.jobs.queue import QueueStore
 
@@ -23,7 +23,7 @@ _LINES = 200
 
 
 class MemoryRetries:
-    def __init__(self, store: QueueStore, engine: Engine, watch: Watch, sharing: Sharing) -> None:
+    def __init__(self, store: QueueStore, engine: Engine, watch: Watch, sharing: MpsSharing) -> None:
         self._store = store
         self._engine = engine
         self._watch = watch

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.memory.observation import FRESH_S, Observation
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer, Reactor
 from duckrow.engines.local.gpus.gpu_locks import GpuLocks
 from duckrow.engines.local.gpus.lock_patience import LONGEST_S

@@ -64,6 +64,7 @@ class PilotRuns:
         self._environment = environment
         self._about_us = {"pilot": about_us["pilot"], "node": about_us["node"]}
         self._look_at = 0.0
+        self.cannot_write = False  # the last result could not be written
         self._known: set[int] = set()  # runs that the loop has had before
 
     # -- taking -----------------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ class PilotRuns:
 
     def take(self, most: int) -> bool:
         """Claim up to `most` runs, and give them to the loop; False if there were none."""
-        if any(taken.write_at == 0.0 for taken in self.taken.values() if taken.ended is not None):
+        if self.cannot_write:
             return True  # write the results of ended runs before taking more
         if time.monotonic() < self._look_at:
             return False
@@ -147,7 +148,12 @@ class PilotRuns:
             return
         taken.ended = how
         taken.write_at = time.monotonic() + _AMBIGUOUS_S if _is_ambiguous(attempt, taken) else 0.0
-        self.write_ends()
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether there are results to write."""
+        now = time.monotonic()
+        return any(taken.ended is not None and taken.write_at <= now for taken in self.taken.values())
 
     def write_ends(self) -> None:
         """Write the results of ended runs, unless it is not yet clear whether they ended by themselves."""
@@ -160,7 +166,9 @@ class PilotRuns:
             except OSError as error:  # the file server is full or not reachable: tried again at every turn
                 self._loop.observer.trouble(f"The result of job {job_id} cannot be written: {error.strerror}.")
                 taken.write_at = 0.0
+                self.cannot_write = True
                 return
+            self.cannot_write = False
             del self.taken[job_id]
 
     def kill(self, number: int, at_once: bool) -> bool:

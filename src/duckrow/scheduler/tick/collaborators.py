@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.memory.observation import Observation
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
@@ -23,6 +23,7 @@ from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
+from duckrow.scheduler.memory.early_starts import EarlyStarts
 from duckrow.scheduler.memory.enforcing import Enforcing
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
@@ -56,10 +57,11 @@ class Collaborators(NamedTuple):
     clock_steps: ClockSteps
     watch: Watch
     broken_gpus: BrokenGpus
-    sharing: Sharing
+    sharing: MpsSharing
     drains: Drains
     stopping: Stopping
     enforcing: Enforcing
+    early_starts: EarlyStarts
     wishes: Wishes
     endings: Endings
     recovery: Recovery
@@ -79,7 +81,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
     )
     watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
-    sharing = Sharing(state, host.folder.root, observer, gpus)
+    sharing = MpsSharing(state, host.folder.root, observer, gpus)
     suspending = Suspending(store.suspensions, engine)
     stopping = Stopping(store.attempts, suspending)
     return Collaborators(
@@ -93,6 +95,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         Drains(state, database, gpus),
         stopping,
         Enforcing(state, watch, stopping),
+        EarlyStarts(state, watch, store.use, store.reservations),
         Wishes(state, database, store, host, engine, suspending, stopping),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckrow.core.clock import Now
 from duckrow.core.schedule.decide import AskOf, Decision, decide
 from duckrow.scheduler.state import HostState
-from duckrow.scheduler.tick.observe import Seen
+from duckrow.scheduler.tick.seen import Seen
 
 
 def decide_tick(state: HostState, seen: Seen, ask_of: AskOf, now: Now) -> Decision:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.inventory import Seat
-from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
 from duckrow.scheduler.tick.queue_head import HEAD
+from duckrow.scheduler.tick.seen import Seen
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.jobs import JobStore
-
-
-class Seen(NamedTuple):
-    """What a decision depends on, besides the live attempts."""
-
-    queue: Sequence[QueuedJob]
-    seats: Sequence[Seat]  # that may get a job
-    machine: Machine
-    room: Mapping[str, int]  # how many more of a limited scope may run
 
 
 class ObservePhase:
@@ -91,6 +80,7 @@ class ObservePhase:
         room = state.limits.room(live, state.host_id)
         queue = self._read_queue(frozenset(scope for scope, left in room.items() if left <= 0))
         machine = watch.machine(queue, mono)
+        self._collaborators.early_starts.pay(machine)
         if head.any_needs:
             room |= state.limits.of_machine(machine, live)
         return Seen(queue, state.usable(state.seats), machine, room)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.decide import Decision, Notice, Stop
 from duckrow.scheduler.devices.neighbours import OwnNeighbours

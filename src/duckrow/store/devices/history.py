@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reading
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from duckrow.core.memory.knowledge import Knowledge, RecipePeak
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.devices.paces import PaceStore
 from duckrow.store.devices.recipe_runs import RecipeRunStore
 from duckrow.store.sqlite.connection import load_queries

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 

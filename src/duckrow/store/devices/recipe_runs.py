@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from duckrow.core.memory.knowledge import MOST_RUNS, RecipePeak, RunsOfRecipe
 from duckrow.core.memory.similar_runs import Run
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 _ROOT = 0
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
 from duckrow.core.memory.use import Point
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
 
 _SQL = load_queries("answers")
 
@@ -19,17 +22,11 @@ _SQL = load_queries("answers")
 class TimeTaken(NamedTuple):
     project: str
     name: str
+    command: str
+    cwd: str
+    needs: str | None
     sweep: str | None
     duration_s: float
-
-
-class JobInQueue(NamedTuple):
-    id: int
-    project: str
-    name: str
-    gpus: int | None
-    priority: int
-    sweep: str | None
 
 
 class UnfinishedJob(NamedTuple):
@@ -37,14 +34,6 @@ class UnfinishedJob(NamedTuple):
     state: str
     host_id: int
     of_run: int  # whether it belongs to a `duckrow run`
-
-
-class RunWithJobs(NamedTuple):
-    """A `duckrow run` for which jobs wait."""
-
-    host_id: int
-    name: str
-    jobs: int
 
 
 class UseOverTime(NamedTuple):
@@ -76,24 +65,18 @@ class AnswerStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def durations(self, limit: int) -> list[TimeTaken]:
-        """Of attempts that succeeded, newest first."""
-        return self.database.values(TimeTaken, _SQL["durations"], {"limit": limit})
+    def run_times(self, limit: int, least_s: float = 0.0) -> RunTimes:
+        """What the latest attempts that succeeded tell. `limit`: how many to look at; shorter ones are left out."""
+        from duckrow.core.schedule.run_times import RunTimes  # few commands ask
 
-    def queue_of_host(self, host_id: int, limit: int) -> Iterator[JobInQueue]:
-        """Its jobs that may start, in order; you can stop reading at any time."""
-        return self.database.each(JobInQueue, _SQL["queue_of_host"], {"host_id": host_id, "limit": limit})
+        times = RunTimes()
+        for row in self.database.values(TimeTaken, _SQL["durations"], {"limit": limit, "least_s": least_s}):
+            times.note(row, row.duration_s, row.sweep)
+        return times
 
     def unfinished(self) -> list[UnfinishedJob]:
         """All jobs that are not done, here and on clusters."""
         return self.database.values(UnfinishedJob, _SQL["unfinished"])
-
-    def waits_for_daemon(self) -> bool:
-        return bool(self.database.one(_SQL["waits_for_daemon"]))
-
-    def waiting_for_runs(self) -> list[RunWithJobs]:
-        """Each run, over or not, that has jobs waiting. If there is no run, no job is read."""
-        return self.database.values(RunWithJobs, _SQL["waiting_for_runs"]) if self.database.one(_SQL["any_run"]) else []
 
     def variable_names(self, job_id: int) -> list[str]:
         """The names of a job's variables. Their values stay here: they may be secrets."""

@@ -6,18 +6,18 @@ read jobs take their lists from here.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
 from duckrow.core.jobs.editing import EDITABLE
 from duckrow.core.jobs.job import JobSpec, QueuedJob
+from duckrow.store.jobs.waiting import WAITING
 from duckrow.store.sqlite.database import to_sql
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 
 _CONVERTED = ("command", "cwd", "outfile", "folder", "needs")  # not stored in the form in which they are asked for
-_PLAIN = tuple(field.name for field in fields(JobSpec) if field.name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
+_PLAIN = tuple(name for name in JobSpec.__annotations__ if name not in {*_CONVERTED, *_KEPT_ELSEWHERE})
 
 AS_ASKED = (*_CONVERTED, *_PLAIN)
 """Those that a person's request fills."""
@@ -42,6 +42,7 @@ LISTS = {
     "asked_again": _listed(ASKED_AGAIN, "j."),
     "editable": _listed(EDITABLE),
     "queued_job": _listed(QueuedJob._fields, "j."),
+    **WAITING,
 }
 """What replaces the names in braces in the statements."""
 
@@ -49,13 +50,17 @@ LISTS = {
 _plain_values = attrgetter(*_PLAIN)
 
 
+Stored = str | bytes | int | float | None
+
+
+def as_asked_of(name: str, spec: JobSpec) -> Stored:
+    """One of these values, as it is stored."""
+    if name == "needs":
+        return spec.needs.as_text()
+    value: Stored = getattr(spec, name)
+    return to_sql(value) if isinstance(value, str) and name in _CONVERTED else value
+
+
 def as_asked(spec: JobSpec) -> tuple[Any, ...]:
     """The values of AS_ASKED, as they are stored."""
-    return (
-        to_sql(spec.command),
-        to_sql(spec.cwd),
-        None if spec.outfile is None else to_sql(spec.outfile),
-        None if spec.folder is None else to_sql(spec.folder),
-        spec.needs.as_text(),
-        *_plain_values(spec),
-    )
+    return (*(as_asked_of(name, spec) for name in _CONVERTED), *_plain_values(spec))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.errors import JobGone
 from duckrow.core.jobs.editing import EDITABLE
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.devices.wishes import DeviceWishStore
 from duckrow.store.jobs.columns import LISTS
 from duckrow.store.life.dependencies import DependencyStore

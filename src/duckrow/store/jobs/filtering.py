@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.jobs.job_filter import NO_FAILURES, Filter
 from duckrow.store.sqlite.database import to_sql
 
 Condition = tuple[str, dict[str, Any]]  # SQL, and its values
@@ -16,6 +16,7 @@ _HAS_TEXT_OR_ID = f"({_HAS_TEXT} OR j.id = :id_of_text)"
 _HAS_STATUS = (
     "(j.state IN (SELECT value FROM json_each(:statuses)) OR j.outcome IN (SELECT value FROM json_each(:statuses)))"
 )
+_FAILED = f"j.state = 'done' AND j.outcome NOT IN {NO_FAILURES}"
 _LIKE_SIGN = re.compile(r"[\\%_]")
 
 
@@ -29,7 +30,7 @@ def condition_of(filter: Filter, now: float) -> Condition:
     if filter.statuses:
         want(_HAS_STATUS, statuses=json.dumps(list(filter.statuses)))
     if filter.failed:
-        want("j.state = 'done' AND j.outcome NOT IN ('succeeded', 'skipped')")
+        want(_FAILED)
     if filter.project is not None:
         want("j.project = :project", project=to_sql(filter.project))
     if filter.name is not None:

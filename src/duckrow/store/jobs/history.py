@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import NamedTuple
 
 from duckrow.core.devices.device import Device
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.memory.use import Point
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from duckrow.core.life.wishes import is_kill
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.listed_job import OF_JOB, ListedJob, LiveJob
 from duckrow.store.life.suspension import is_by_itself
 from duckrow.store.sqlite.connection import load_queries, told_plainly
@@ -198,6 +199,14 @@ class JobStore:
 
     def pauses(self) -> list[str]:
         return [row[0] for row in self.database.all(_SQL["pauses"])]
+
+    def held_among(self, ids: Sequence[int]) -> list[int]:
+        return [row[0] for row in self.database.all(_SQL["held_among"], {"ids": json.dumps(list(ids))})]
+
+    def pauses_among(self, ids: Sequence[int], suspended: Iterable[int]) -> list[str]:
+        """The pauses that keep some of these jobs waiting, or `suspended` ones of them from continuing."""
+        values = {"ids": json.dumps(list(ids)), "suspended": json.dumps(list(suspended))}
+        return [row[0] for row in self.database.all(_SQL["pauses_among"], values)]
 
     def pause(self, project: str) -> None:
         with self.database.transaction():

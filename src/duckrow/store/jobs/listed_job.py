@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.devices.device import Reservations
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.attempts.reservation_json import reservations_from
 
 
@@ -69,6 +68,7 @@ class LiveJob(NamedTuple):
     name: str
     project: str
     command: str
+    cwd: str
     state: str
     needs: str | None
     job_host_id: int  # the host that the job belongs to

@@ -1,4 +1,4 @@
-"""Lists of jobs: which match a filter, in what order, and how many there are."""
+"""Lists of jobs: which match a filter, and in what order."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Any
 
 from duckrow.core.devices.device import CPU_SLOTS_IN_SQL
 from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.filtering import condition_of
 from duckrow.store.jobs.jobs import JobStore
 from duckrow.store.jobs.listed_job import ListedJob
+from duckrow.store.jobs.waiting import WaitingStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
@@ -43,11 +47,25 @@ _BY: dict[str, str] = {
     "detail": "j.detail",
 }
 
+
+class _Segment(NamedTuple):
+    """Jobs that stand together in a list."""
+
+    states: tuple[str, ...]
+    condition: str
+    order: str
+
+
 # What is most worth seeing comes first: running jobs, queued jobs in queue order, then done jobs, newest first.
+_QUEUED = _Segment(("queued",), "j.state = 'queued'", "j.priority DESC, j.position")
 _SEGMENTS = (
-    ("j.id IN (SELECT job_id FROM attempts WHERE ended_at IS NULL) AND j.state <> 'queued'", "j.id"),
-    ("j.state = 'queued'", "j.priority DESC, j.position"),
-    ("j.state = 'done'", "j.id DESC"),
+    _Segment(
+        ("starting", "running", "stopping"),
+        "j.id IN (SELECT job_id FROM attempts WHERE ended_at IS NULL) AND j.state <> 'queued'",
+        "j.id",
+    ),
+    _QUEUED,
+    _Segment(tuple(Outcome), "j.state = 'done'", "j.id DESC"),
 )
 
 
@@ -63,34 +81,36 @@ class ListingStore:
 
     def most_worth_seeing(self, filter: Filter, limit: int, skip: int) -> list[int]:
         """Done, running, queued, so that what is most worth seeing is at the end."""
-        where, values = condition_of(filter, time.time())
         found: list[list[int]] = []
         left = limit = min(limit, _MOST)
         skip = min(skip, _MOST)
-        for condition, order in _SEGMENTS:
-            both = f"{condition} AND {where}"
-            ids = self._ids(both, values, order, left, skip) if left else []
-            if ids or not skip:
-                skip = 0
-            else:
-                skip -= self._count(both, values)
+        for segment in _SEGMENTS:
+            ids = self._of_segment(segment, filter, left, skip)
+            skip = 0 if ids or not skip else skip - self._size(segment, filter)
             found.append(ids)
             left = left if limit < 0 else left - len(ids)
         live, waiting, done = found
         return [*reversed(done), *live, *waiting]
 
+    def _of_segment(self, segment: _Segment, filter: Filter, limit: int, skip: int) -> list[int]:
+        if not limit or not any(map(filter.wants, segment.states)):
+            return []
+        where, values = condition_of(filter, time.time())
+        in_order = None
+        if segment is _QUEUED and filter.ids is None:
+            in_order = WaitingStore(self.database).in_order(where, filter.not_of_hosts)
+        if in_order is None:
+            return self._ids(f"{segment.condition} AND {where}", values, segment.order, limit, skip)
+        page = {"limit": limit, "offset": skip}
+        return [row[0] for row in self.database.all(f"{in_order} LIMIT :limit OFFSET :offset", {**values, **page})]
+
+    def _size(self, segment: _Segment, filter: Filter) -> int:
+        counts = CountStore(self.database).tally(filter)
+        return sum(counts.get(status, 0) for status in segment.states)
+
     def jobs(self, filter: Filter) -> list[ListedJob]:
         """The jobs that match, with their latest attempt, sorted by id."""
         return JobStore(self.database).pick(*condition_of(filter, time.time()))
-
-    def tally(self, filter: Filter) -> dict[str, int]:
-        """How many of them are in each state, or have each outcome once done."""
-        where, values = condition_of(filter, time.time())
-        return {row[0]: row[1] for row in self.database.all(_SQL["tally"].format(where=where), values)}
-
-    def tally_by_project(self) -> list[tuple[str, str, int]]:
-        """(project, state or outcome, how many)."""
-        return [(row[0], row[1], row[2]) for row in self.database.all(_SQL["tally_by_project"])]
 
     def count_running(self, filter: Filter, among: Iterable[int]) -> int:
         """How many of these jobs match and are running."""

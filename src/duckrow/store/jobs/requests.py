@@ -6,17 +6,20 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.columns import LISTS, as_asked
 from duckrow.store.life.delays import delayed
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql
 
 _SQL = load_queries("requests", LISTS)
+
+MANY = 16  # so many jobs that it is worth looking for what they have in common
 
 
 class EarlierJob(NamedTuple):
@@ -38,16 +41,39 @@ def insert_jobs(
 ) -> range:
     """Within the caller's transaction; returns the ids, from `first` on."""
     at, boot = (now.wall, now.boot) if now else (time.time(), time.clock_gettime(time.CLOCK_BOOTTIME))
-    rows = []
-    for job_id, spec in enumerate(specs, start=first):
+
+    def row_of(job_id: int, spec: JobSpec) -> tuple[Any, ...]:
         array_id = None if spec.array_index is None else first
         when = (spec.not_before, None, None) if spec.delay_s is None else delayed(spec.delay_s, at, boot)
-        own = (job_id, host_id, environment_of(spec), array_id, job_id, at, at, *when)
-        rows.append((*as_asked(spec), *own))
-    database.execute_many(_SQL["insert_job"], rows)
+        return (*as_asked(spec), job_id, host_id, environment_of(spec), array_id, job_id, at, at, *when)
+
+    def insert_each(first: int, specs: Sequence[JobSpec]) -> None:
+        rows = [row_of(job_id, spec) for job_id, spec in enumerate(specs, start=first)]
+        database.execute_many(_SQL["insert_job"], rows)
+
+    if len(specs) < MANY:
+        insert_each(first, specs)
+    else:
+        _insert_many(database, first, specs, row_of, environment_of, insert_each)
     points = [(job_id, *spec.point) for job_id, spec in enumerate(specs, start=first) if spec.point is not None]
     database.execute_many(_SQL["insert_point"], points)
-    return range(first, first + len(rows))
+    return range(first, first + len(specs))
+
+
+def _insert_many(
+    database: Database,
+    first: int,
+    specs: Sequence[JobSpec],
+    row_of: Callable[[int, JobSpec], tuple[Any, ...]],
+    environment_of: Callable[[JobSpec], int],
+    insert_each: Callable[[int, Sequence[JobSpec]], None],
+) -> None:
+    from duckrow.store.jobs.alike import alike, insert_alike  # few commands add many jobs
+
+    for some in alike(specs):
+        if len(some) < MANY or not insert_alike(database, row_of(first, some[0]), some, environment_of):
+            insert_each(first, some)
+        first += len(some)
 
 
 def asked_for(database: Database, ids: Iterable[int]) -> list[EarlierJob]:

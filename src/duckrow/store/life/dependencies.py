@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from duckrow.core.jobs.dependencies import in_words, is_met
+from duckrow.core.life.dependencies import in_words, is_met, is_skipped
 from duckrow.core.life.states import Outcome, State, state_in_words
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
@@ -42,7 +42,7 @@ class DependencyStore:
             if is_met(row["condition"], outcome):
                 self._database.execute(_SQL["meet_dependency"], {"job_id": row["job_id"], "on_job_id": job_id})
                 self._database.execute(_SQL["unblock"], {"job_id": row["job_id"]})
-            elif row["state"] == State.QUEUED and row["if_broken"] == "skip":
+            elif row["state"] == State.QUEUED and is_skipped(row["condition"], outcome, row["if_broken"]):
                 why = f"it waited for {in_words(row['condition'], job_id)}, which {state_in_words(State.DONE, outcome)}"
                 broken.append((row["job_id"], why))
         return bool(dependents), broken

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 

@@ -1,33 +1,16 @@
 -- What the commands that answer ask: what lies ahead of a job, how long similar jobs took.
 
 -- name: durations
-SELECT j.project, j.name, s.name AS sweep, a.ended_at - a.started_at AS duration_s
+SELECT j.project, j.name, j.command, j.cwd, j.needs, s.name AS sweep, a.ended_at - a.started_at AS duration_s
 FROM (
     SELECT job_id, started_at, ended_at FROM attempts WHERE outcome = 'succeeded' ORDER BY job_id DESC LIMIT :limit
 ) a JOIN jobs j ON j.id = a.job_id LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
-
--- name: queue_of_host
-SELECT j.id, j.project, j.name, j.gpus, j.priority, s.name AS sweep
-FROM jobs j LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
-WHERE j.host_id = :host_id AND j.state = 'queued' AND j.held = 0 AND j.not_before IS NULL AND j.blockers = 0
-  AND j.project NOT IN (SELECT project FROM pauses)
-ORDER BY j.priority DESC, j.position
-LIMIT :limit
-
--- name: any_run
-SELECT EXISTS (SELECT 1 FROM hosts WHERE kind = 'run')
-
--- name: waiting_for_runs
-SELECT j.host_id, h.name, count(*) AS jobs FROM jobs j JOIN hosts h ON h.id = j.host_id
-WHERE j.state = 'queued' AND h.kind = 'run'
-GROUP BY j.host_id ORDER BY j.host_id
+WHERE a.ended_at - a.started_at >= :least_s
+ORDER BY a.job_id
 
 -- name: unfinished
 SELECT j.id, j.state, j.host_id, h.kind = 'run' AS of_run
 FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
-
--- name: waits_for_daemon
-SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = 1 AND state = 'queued' AND held = 0)
 
 -- name: variables_of_job
 SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id

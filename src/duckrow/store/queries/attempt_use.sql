@@ -7,3 +7,9 @@ WHERE job_id = :job_id AND number = :number
 
 -- name: curve
 SELECT curve FROM attempts WHERE job_id = :job_id AND number = :number
+
+-- name: curves
+SELECT jobs.needs, attempts.curve FROM attempts JOIN jobs ON jobs.id = attempts.job_id
+WHERE attempts.job_id > (SELECT coalesce(max(job_id), 0) FROM attempts) - :latest
+  AND attempts.outcome = 'succeeded' AND attempts.curve IS NOT NULL AND jobs.needs IS NOT NULL
+ORDER BY attempts.job_id DESC

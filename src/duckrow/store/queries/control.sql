@@ -70,7 +70,7 @@ FROM jobs WHERE id = :id
 
 -- name: first_ahead
 SELECT id, gpus, needs, priority, created_at FROM jobs
-WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+WHERE {ready} AND host_id = :host_id
   AND project NOT IN (SELECT project FROM pauses)
   AND (priority > :priority OR (priority = :priority AND position < :position))
 ORDER BY priority DESC, position
@@ -78,6 +78,6 @@ LIMIT 50
 
 -- name: count_ahead
 SELECT count(*) FROM jobs
-WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+WHERE {ready} AND host_id = :host_id
   AND project NOT IN (SELECT project FROM pauses)
   AND (priority > :priority OR (priority = :priority AND position < :position))

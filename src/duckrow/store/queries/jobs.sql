@@ -36,7 +36,7 @@ LIMIT :limit OFFSET :offset
 SELECT id, host_id FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: live
-SELECT a.job_id, a.holds AS holds_text, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.state, j.needs,
+SELECT a.job_id, a.holds AS holds_text, a.started_at, a.pid, a.host_id, j.name, j.project, j.command, j.cwd, j.state, j.needs,
        j.host_id AS job_host_id, j.array_index, s.name AS sweep
 FROM live_here a JOIN jobs j ON j.id = a.job_id
 LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
@@ -63,6 +63,18 @@ INSERT OR IGNORE INTO pauses (project, at) VALUES (:project, :at)
 
 -- name: remove_pause
 DELETE FROM pauses WHERE project = :project
+
+-- name: held_among
+SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state = 'queued' AND j.held
+
+-- name: pauses_among
+SELECT p.project FROM pauses p
+WHERE EXISTS (
+  SELECT 1 FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value
+  WHERE (j.state = 'queued' OR j.id IN (SELECT value FROM json_each(:suspended)))
+    AND (p.project = '' OR j.project = p.project)
+)
+ORDER BY p.project
 
 -- name: first_unfinished
 SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state <> 'done' LIMIT 1

@@ -1,4 +1,4 @@
--- Lists of jobs and their totals; what is in braces comes from a filter and an order.
+-- Lists of jobs; what is in braces comes from a filter and an order.
 
 -- name: ids
 SELECT j.id FROM jobs j {join} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset
@@ -11,9 +11,3 @@ JOIN hosts h ON h.id = j.host_id
 
 -- name: count
 SELECT count(*) FROM jobs j WHERE {where}
-
--- name: tally
-SELECT coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j WHERE {where} GROUP BY 1
-
--- name: tally_by_project
-SELECT j.project, coalesce(j.outcome, j.state) AS status, count(*) AS jobs FROM jobs j GROUP BY 1, 2

@@ -2,7 +2,7 @@
 
 -- name: eligible
 SELECT {queued_job} FROM jobs j
-WHERE host_id = :host_id AND state = 'queued' AND held = 0 AND not_before IS NULL AND blockers = 0
+WHERE {ready} AND host_id = :host_id
   AND project NOT IN (SELECT project FROM pauses)
   AND 'project:' || project NOT IN (SELECT value FROM json_each(:full))
   AND (array_id IS NULL OR 'array:' || array_id NOT IN (SELECT value FROM json_each(:full)))

@@ -7,7 +7,8 @@ same name but different files.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 FileId = tuple[int, int]
 """Device and inode. As long as somebody has the file open, no other file gets them."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import Request
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.web.answers.change_feed import ChangeFeed
 from duckrow.web.answers.json_response import JsonResponse
 from duckrow.web.answers.thread_pool import ThreadPool

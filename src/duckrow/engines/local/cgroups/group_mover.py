@@ -13,8 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from itertools import takewhile
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reactor
 from duckrow.engines.local.cgroups.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups.cgroups import Cgroups

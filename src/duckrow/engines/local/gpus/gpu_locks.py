@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.engines.local.gpus import lock_file
 from duckrow.engines.local.gpus.lock_file import LockFile, OwnLock
 from duckrow.engines.local.gpus.lock_patience import LONGEST_S, LockPatience

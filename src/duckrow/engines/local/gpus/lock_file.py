@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.kernel.process import boot_id
 
 PREFIX = "duckrow-gpu-lock"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from duckrow.core.named_tuple import NamedTuple
 
 LONGEST_S = 120.0
 """We do not wait longer for a user who has taken no memory by then."""

@@ -8,8 +8,8 @@ import os
 import signal
 import socket
 from collections import deque
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.engines.local.keeper.journal import JournalWriter
 from duckrow.engines.local.keeper.signal_link import HostEnd
 

@@ -13,10 +13,10 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.jobs.title import without_call
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reactor
 from duckrow.engines.local.processes.processes import TAG
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from typing import NamedTuple
 
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.kernel.process import read_process
 
 

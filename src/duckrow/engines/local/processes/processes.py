@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.engines.local.cgroups.cgroups import tags_by_group
 from duckrow.kernel.process import (
     TICK_S,

@@ -18,7 +18,7 @@ AUTO, ON = "auto", "on"
 _MOST_FAILURES = 3  # jobs in a row that fail under MPS before this host gives it up
 
 
-class Sharing:
+class MpsSharing:
     def __init__(self, state: HostState, root: str, observer: Observer, gpus: KnownGpus) -> None:
         """`root`: our state folder, where the pipes of MPS are."""
         self._state = state

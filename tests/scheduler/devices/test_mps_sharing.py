@@ -19,7 +19,7 @@ from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gpu
 from duckrow.engines.local.gpus import mps
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.devices.mps import Sharing
+from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.memory.more_memory import MemoryRetries
 from duckrow.scheduler.state import HostState
 from duckrow.store.hosts import DAEMON
@@ -62,7 +62,7 @@ class Scene:
         gpus = KnownGpus(self.state, Machine(policy=Policy(mps=mode)), lambda _: None)
         if knows_gpus:
             gpus.meet([Gpu("0", "RTX", "GPU-a", 24_000)])
-        self.sharing = Sharing(self.state, "/root-folder", self.told, gpus)
+        self.sharing = MpsSharing(self.state, "/root-folder", self.told, gpus)
 
     def start(self, number: int, device: str = "0", needs: str | None = PACKED) -> LiveAttempt:
         now = Now(0.0, 0.0, 0.0)

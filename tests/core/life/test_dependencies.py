@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.dependencies import ANY, FAILED, OK, in_words, is_met, parse_after
+from duckrow.core.jobs.job import SKIP, WAIT
+from duckrow.core.life.dependencies import ANY, FAILED, OK, in_words, is_met, is_skipped, parse_after
 from duckrow.core.life.states import Outcome
 
 
@@ -64,3 +65,11 @@ def test_only_success_is_ok_anything_else_is_failed_and_any_end_is_any(outcome: 
 )
 def test_a_condition_is_told_in_words(condition: str, words: str) -> None:
     assert in_words(condition, 12) == words
+
+
+def test_a_job_that_can_never_start_is_skipped_unless_it_is_to_wait_for_a_rerun() -> None:
+    assert is_skipped(OK, Outcome.FAILED, SKIP)
+    assert is_skipped(FAILED, Outcome.SUCCEEDED, SKIP)
+    assert not is_skipped(OK, Outcome.FAILED, WAIT)
+    assert not is_skipped(OK, Outcome.SUCCEEDED, SKIP)
+    assert not is_skipped(ANY, Outcome.FAILED, SKIP)

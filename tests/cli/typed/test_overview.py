@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.conftest import Duckrow
+from tests.cli.typed.dry_duckrow import DryDuckrow
 
 
-def test_before_the_first_job_it_says_how_to_add_one(duckrow: Duckrow) -> None:
+def test_before_the_first_job_it_says_how_to_add_one(duckrow: DryDuckrow) -> None:
     shown = duckrow()
     assert shown.stderr == ""
     assert shown.stdout == (
@@ -19,7 +19,7 @@ def test_before_the_first_job_it_says_how_to_add_one(duckrow: Duckrow) -> None:
     )
 
 
-def test_it_counts_jobs_shows_devices_and_points_to_failures(duckrow: Duckrow) -> None:
+def test_it_counts_jobs_shows_devices_and_points_to_failures(duckrow: DryDuckrow) -> None:
     duckrow.up("--slots", "1")
     duckrow.wait_for(duckrow.submit("false"), "failed")
     shown = duckrow().stdout

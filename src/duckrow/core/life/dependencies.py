@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job import SKIP
 from duckrow.core.life.states import Outcome
+from duckrow.core.named_tuple import NamedTuple
 
 OK, ANY, FAILED = "ok", "any", "failed"
 _WORDS = {
@@ -42,6 +42,12 @@ def is_met(condition: str, outcome: Outcome) -> bool:
     if condition == ANY:
         return True
     return (outcome is Outcome.SUCCEEDED) == (condition == OK)
+
+
+def is_skipped(condition: str, outcome: Outcome, if_broken: str) -> bool:
+    """Whether a job that waits can never start, now that the one before it has ended so, and is not to wait for a
+    rerun of that one."""
+    return if_broken == SKIP and not is_met(condition, outcome)
 
 
 def in_words(condition: str, job_id: int) -> str:

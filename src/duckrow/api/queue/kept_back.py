@@ -1,0 +1,34 @@
+"""Tells people who wait for jobs that a person keeps some of them back, and what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from duckrow.core.life.failures import compact_ids
+
+if TYPE_CHECKING:
+    from duckrow.api.session import Session
+
+
+def kept_back(session: Session, ids: Sequence[int]) -> list[str]:
+    """In sentences: which of these jobs are held, suspended or in a paused queue. None of them ends by itself."""
+    suspended = session.jobs.suspended().items() if ids else ()
+    alone = {job_id for job_id, by_itself in suspended if by_itself}.intersection(ids)
+    with_queue = {job_id for job_id, by_itself in suspended if not by_itself}.intersection(ids)
+    held = session.jobs.held_among(ids)
+    sentences = [_sentence(held, "held", "duckrow release")] if held else []
+    sentences += [_sentence(alone, "suspended", "duckrow resume")] if alone else []
+    return sentences + [_paused(project) for project in session.jobs.pauses_among(ids, with_queue)]
+
+
+def _sentence(ids: Sequence[int] | set[int], how: str, verb: str) -> str:
+    named = compact_ids(ids)
+    are = f"Job {named} is" if len(ids) == 1 else f"Jobs {named} are"
+    return f"{are} {how}. Still waiting. Type: {verb} {named}"
+
+
+def _paused(project: str) -> str:
+    if not project:
+        return "The queue is paused. Still waiting. Type: duckrow resume"
+    return f"The project {project} is paused. Still waiting. Type: duckrow resume --project {project}"

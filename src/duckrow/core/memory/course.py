@@ -1,0 +1,144 @@
+"""What a job uses over its time, if it does what the same command did before; and whether one more has room."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from duckrow.core.devices.needs import with_margin
+from duckrow.core.memory.use import Point
+from duckrow.core.named_tuple import NamedTuple
+
+SLACK = 1.25
+"""A run may be this many times faster or slower than the same command was, as long as nobody has seen how much."""
+
+_LEAST_SLACK = 1.05
+_SLACK_S = 1.0  # and besides, this much earlier or later: readings take their time
+_TELL_SLACK = 3  # runs that have ended
+_ALIKE = 0.9  # memory that falls by less than this has not fallen
+_A_MOMENT_S = 0.01  # so that the last moment is surely after the end
+_MOMENTS = 48  # into which the time until all have ended is divided
+
+
+class Course(NamedTuple):
+    """What a run has used over time."""
+
+    steps: tuple[tuple[float, int], ...]  # (seconds since its start, MB from then on)
+    lasted_s: float
+
+    @property
+    def peak_mb(self) -> int:
+        return max(mb for _, mb in self.steps)
+
+    def most_mb(self, from_s: float, to_s: float) -> int:
+        """The most in that time of its life; 0 once it has ended."""
+        return max(self._levels(from_s, to_s), default=0)
+
+    def least_mb(self, from_s: float, to_s: float) -> int:
+        return min(self._levels(from_s, to_s), default=0)
+
+    def _levels(self, from_s: float, to_s: float) -> list[int]:
+        ends = [at for at, _ in self.steps[1:]] + [self.lasted_s]
+        return [mb for (at, mb), end in zip(self.steps, ends, strict=True) if at <= to_s and end > from_s]
+
+    def reaches_s(self, mb: int) -> float:
+        """When it first used about this much."""
+        return next((at for at, level in self.steps if level >= _ALIKE * mb), self.lasted_s)
+
+
+def course_of(curve: Sequence[Point]) -> Course | None:
+    """Between two readings, the larger counts. None: too little was seen."""
+    if len(curve) < 3:
+        return None
+    steps: list[tuple[float, int]] = []
+    for (at, mb, _), (_, next_mb, _) in pairwise([(0.0, 0, 0), *curve]):
+        level = max(mb, next_mb)
+        if not steps or not _ALIKE * steps[-1][1] <= level <= steps[-1][1]:
+            steps.append((at, level))
+    return Course(tuple(steps), curve[-1][0])
+
+
+def agreed(courses: Sequence[Course]) -> Course | None:
+    """The first of them; None: there is none, or they took such different times that nothing can be foretold."""
+    times = [course.lasted_s for course in courses]
+    return courses[0] if courses and max(times) <= SLACK * min(times) else None
+
+
+def slack_of(times: Sequence[float]) -> float:
+    """`times`: how many times as long as before the runs took that have ended. Twice as much may still happen."""
+    if len(times) < _TELL_SLACK:
+        return SLACK
+    return max(1 + 2 * max(abs(each - 1) for each in times), _LEAST_SLACK)
+
+
+class Tenancy(NamedTuple):
+    """A job on a GPU, now."""
+
+    course: Course | None  # None: nobody knows when it ends
+    age_s: float
+    reserved_mb: int  # for all of its time, also if it holds less for now
+    used_mb: int = 0
+    grown_s: float | None = None  # its age when it last took more than before
+    slack: float = SLACK
+
+    def most_mb(self, from_s: float, to_s: float) -> int:
+        """The most that it may use between these moments, in seconds from now."""
+        foreseen_mb = self.foreseen_mb(from_s, to_s) if self.is_as_foreseen else None
+        return max(self.reserved_mb, self.used_mb) if foreseen_mb is None else foreseen_mb
+
+    def foreseen_mb(self, from_s: float, to_s: float) -> int | None:
+        """The same, if it does what the same command did; None: nobody knows."""
+        if self.course is None:
+            return None
+        earliest, latest = self._comes_to(from_s)[0], self._comes_to(to_s)[1]
+        return (
+            with_margin(self.course.most_mb(earliest, latest), is_same=True) if earliest < self.course.lasted_s else 0
+        )
+
+    @property
+    def is_as_foreseen(self) -> bool:
+        """Whether it does what the same command did, and has not overrun its time."""
+        earliest, latest = self._comes_to(0.0)
+        if self.course is None or earliest >= self.course.lasted_s:
+            return False
+        least_mb, most_mb = self.course.least_mb(earliest, latest), self.course.most_mb(earliest, latest)
+        return _ALIKE * least_mb <= self.used_mb <= with_margin(most_mb, is_same=True)
+
+    def _comes_to(self, after_s: float) -> tuple[float, float]:
+        """How far it will have come by then: at least, at most. Its last growth tells how far it had come."""
+        since_s, at_s = 0.0, 0.0
+        if self.course is not None and self.grown_s is not None:
+            since_s, at_s = self.grown_s, self.course.reaches_s(self.used_mb)
+        ran_s = self.age_s + after_s - since_s
+        return at_s + ran_s / self.slack - _SLACK_S, at_s + ran_s * self.slack + _SLACK_S
+
+    @property
+    def ends_within_s(self) -> float:
+        """From now on, at the latest; 0: nobody knows."""
+        if self.course is None or not self.is_as_foreseen:
+            return 0.0
+        return max((self.course.lasted_s - self._comes_to(0.0)[0]) * self.slack, 0.0) + _A_MOMENT_S
+
+
+class MemoryForecast(NamedTuple):
+    """What all jobs on a GPU may use together, from now on."""
+
+    moments: tuple[float, ...]  # seconds from now; what lies between two of them is looked at as one
+    used_mb: tuple[int, ...]  # from each of them until the next; after the last, what those keep whose end is unknown
+
+    @classmethod
+    def of(cls, tenancies: Sequence[Tenancy]) -> MemoryForecast:
+        lasts_s = max((each.ends_within_s for each in tenancies), default=0.0)
+        moments = tuple(lasts_s * number / _MOMENTS for number in range(_MOMENTS + 1))
+        spans = [*pairwise(moments), (moments[-1], math.inf)]
+        return cls(moments, tuple(sum(each.most_mb(*span) for each in tenancies) for span in spans))
+
+    def has_room(self, comer: Course, room_mb: int, slack: float = SLACK) -> bool:
+        """Whether a job that starts now has room at every moment of its life.
+
+        It may grow sooner than the same command did before, and the others may end later.
+        """
+        new = Tenancy(comer, 0.0, with_margin(comer.peak_mb, is_same=True), slack=slack)
+        spans = pairwise((*self.moments, math.inf))
+        return all(mb + (new.foreseen_mb(*span) or 0) <= room_mb for mb, span in zip(self.used_mb, spans, strict=True))

@@ -1,0 +1,79 @@
+"""Verbs without options are answered without click, exactly as click would have them answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duckrow.cli import plain
+from duckrow.cli.commands import ls, submit
+from duckrow.cli.main import run_cli
+from duckrow.cli.options.gpu_options import gpu_count
+from duckrow.cli.options.sbatch_command import META
+from duckrow.cli.options.slurm_options import take_slurm_options
+from duckrow.cli.options.submitted_script import SubmittedScript
+from duckrow.cli.options.typed_job_options import nothing_typed, take_job_values
+from duckrow.cli.submitting import SubmitOptions
+from duckrow.cli.views.job_list import ListOptions
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that would be submitted."""
+    found: list[list[str]] = []
+
+    def take(words: list[str]) -> int:
+        found.append(words)
+        return 0
+
+    monkeypatch.setattr("duckrow.cli.submitting.submit_plainly", take)
+    return found
+
+
+def test_what_click_makes_of_no_options_is_what_ls_takes_by_default() -> None:
+    given = ls.command.make_context("duckrow", []).params
+    assert given.pop("words") == ()
+    assert ListOptions(**given) == ListOptions()
+
+
+COMMANDS = [["true"], ["--", "true"], ["echo", "-n", "--help"], ["--", "-x"], ["--", "--", "a"], ["a", "--", "-b"]]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_what_click_makes_of_a_command_alone_is_what_submit_takes_by_default(
+    words: list[str], taken: list[list[str]]
+) -> None:
+    context = submit.command.make_context("duckrow", list(words))
+    values: dict[str, Any] = {**context.params}
+    assert plain.answer(["submit", *words]) == 0
+    assert taken == [list(values.pop("words"))]
+    assert (context.meta[META], values.pop("file"), gpu_count(values)) == (SubmittedScript(), None, None)
+    assert take_job_values(values) == nothing_typed()
+    assert take_slurm_options(values)[0] is None
+    assert SubmitOptions(**values) == SubmitOptions()
+
+
+FOR_CLICK = [
+    *([], ["--version"], ["ls", "--all"], ["ls", "3"], ["ls", "-h"], ["kill"], ["no-such-verb"]),
+    *(["submit"], ["submit", "--"], ["submit", "-h"], ["submit", "--hold", "true"], ["submit", __file__]),
+]
+
+
+@pytest.mark.parametrize("words", FOR_CLICK)
+def test_anything_else_is_for_click(words: list[str], taken: list[list[str]]) -> None:
+    assert plain.answer(words) is None
+    assert taken == []
+
+
+@pytest.mark.parametrize("words", [["ls"], ["status"], ["queue"]])
+def test_a_verb_without_options_is_answered_under_each_of_its_names(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_cli(words) == 0
+    assert "No jobs yet" in capsys.readouterr().err
+
+
+def test_a_shell_that_completes_gets_its_words_from_click(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_DUCKROW_COMPLETE", "bash_complete")
+    assert plain.answer(["ls"]) is None

@@ -1,0 +1,84 @@
+"""What a job uses over its time: foretold by the same command, with room for being faster or slower."""
+
+from __future__ import annotations
+
+import math
+
+from duckrow.core.devices.needs import with_margin
+from duckrow.core.memory.course import SLACK, Course, MemoryForecast, Tenancy, agreed, course_of, slack_of
+
+LATE = Course(((0.0, 0), (10.0, 2000), (60.0, 10_000)), 100.0)  # it takes most of its memory in its second half
+ROOM_MB = 13_000
+
+
+def running(age_s: float, used_mb: int, grown_s: float | None = None, course: Course | None = LATE) -> Tenancy:
+    return Tenancy(course, age_s, with_margin(10_000, is_same=True), used_mb, grown_s)
+
+
+def fits(*tenancies: Tenancy, slack: float = SLACK) -> bool:
+    return MemoryForecast.of(tenancies).has_room(LATE, ROOM_MB, slack)
+
+
+def test_a_curve_becomes_steps_and_between_two_readings_the_larger_counts() -> None:
+    curve = [(1.0, 0, 0), (2.0, 500, 90), (3.0, 490, 90), (4.0, 500, 90), (5.0, 2000, 90), (6.0, 2000, 90)]
+    assert course_of(curve) == Course(((0.0, 0), (1.0, 500), (4.0, 2000)), 6.0)
+    assert course_of(curve[:2]) is None
+
+
+def test_nothing_is_used_after_the_end_and_the_most_counts_before() -> None:
+    assert (LATE.most_mb(0, 5), LATE.most_mb(5, 70), LATE.most_mb(70, 200), LATE.most_mb(100, 200)) == (
+        0,
+        10_000,
+        10_000,
+        0,
+    )
+
+
+def test_one_that_grows_late_starts_beside_one_that_ends_before() -> None:
+    assert not fits(running(20.0, 2000, 10.0))
+    assert fits(running(90.0, 10_000, 60.0))
+
+
+def test_the_last_growth_tells_how_far_a_run_has_come() -> None:
+    """At the same age, one has just begun with its last part and the other is nearly done."""
+    assert fits(running(90.0, 10_000, grown_s=62.0))
+    assert not fits(running(90.0, 10_000, grown_s=89.0))
+
+
+def test_one_that_has_overrun_its_time_or_takes_more_than_before_may_stay_for_ever() -> None:
+    overrun, larger = running(200.0, 10_000, 60.0), running(95.0, 11_500, 60.0)
+    assert not overrun.is_as_foreseen
+    assert not larger.is_as_foreseen
+    assert overrun.most_mb(1000, math.inf) == with_margin(10_000, is_same=True)
+    assert not fits(overrun)
+    assert not fits(larger)
+
+
+def test_one_that_has_not_grown_when_it_should_have_is_not_as_foreseen() -> None:
+    assert running(70.0, 2000, 10.0).is_as_foreseen
+    assert not running(95.0, 2000, 10.0).is_as_foreseen
+
+
+def test_beside_one_of_which_nothing_is_known_there_must_be_room_for_its_peak() -> None:
+    assert not fits(running(95.0, 10_000, 60.0, course=None))
+    assert fits(Tenancy(None, 5.0, 1000, 500))
+
+
+def test_two_that_will_both_have_grown_do_not_fit() -> None:
+    assert not fits(running(90.0, 10_000, 60.0), running(5.0, 0))
+
+
+def test_runs_of_such_different_lengths_foretell_nothing() -> None:
+    other = LATE._replace(lasted_s=140.0)
+    assert agreed([LATE, LATE._replace(lasted_s=110.0)]) is LATE
+    assert agreed([LATE, other]) is None
+    assert agreed([]) is None
+
+
+def test_the_more_exactly_runs_keep_to_their_course_the_less_is_left_for_surprises() -> None:
+    assert slack_of([1.0, 1.0]) == SLACK
+    assert slack_of([1.0, 1.01, 0.99]) == 1.05
+    assert round(slack_of([1.0, 1.2, 0.9]), 6) == 1.4
+    late = running(75.0, 10_000, 60.0)
+    assert fits(late._replace(slack=1.05), slack=1.05)
+    assert not fits(late._replace(slack=1.4), slack=1.4)

@@ -1,0 +1,116 @@
+"""Our NamedTuple behaves like that of typing; only its classes are made faster."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from duckrow.core.named_tuple import NamedTuple
+
+
+class Ours(NamedTuple):
+    """A job, say."""
+
+    id: int
+    name: str
+    tags: tuple[str, ...] = ()
+    limit_s: float | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.id} {self.name}"
+
+    def renamed(self, name: str) -> Ours:
+        return self._replace(name=name)
+
+
+class Typings(typing.NamedTuple):
+    """A job, say."""
+
+    id: int
+    name: str
+    tags: tuple[str, ...] = ()
+    limit_s: float | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.id} {self.name}"
+
+    def renamed(self, name: str) -> Typings:
+        return self._replace(name=name)
+
+
+class Single(NamedTuple):
+    only: int
+
+
+class Empty(NamedTuple):
+    pass
+
+
+class Derived(Single):
+    def doubled(self) -> int:
+        return 2 * self.only
+
+
+def _matched(value: Any) -> str:
+    match value:
+        case Ours(1, name) | Typings(1, name):
+            return name
+    return ""
+
+
+USES: list[Callable[[Any], Any]] = [
+    lambda kind: tuple(kind(1, "a")),
+    lambda kind: kind(1, "a") == (1, "a", (), None),
+    lambda kind: hash(kind(1, "a", ("x",))),
+    lambda kind: tuple(kind(name="a", id=1, limit_s=2.0)),
+    lambda kind: tuple(kind._make([1, "a", (), 3])),
+    lambda kind: kind._make([1]),
+    lambda kind: tuple(kind(1, "a")._replace(name="b", limit_s=1)),
+    lambda kind: kind(1, "a")._replace(no_such=1),
+    lambda kind: kind(1, "a")._asdict(),
+    lambda kind: (kind._fields, kind._field_defaults, kind.__match_args__, kind.__doc__),
+    lambda kind: repr(kind(1, "a")).replace(kind.__name__, ""),
+    lambda kind: (kind(1, "a").title, kind(1, "a").renamed("b").name),
+    lambda kind: pickle.loads(pickle.dumps(kind(1, "a"))) == kind(1, "a"),
+    lambda kind: type(copy.deepcopy(kind(1, "a"))) is kind,
+    lambda kind: _matched(kind(1, "a")),
+    lambda kind: typing.get_type_hints(kind),
+    lambda kind: kind(1, "a").__dict__,
+    lambda kind: setattr(kind(1, "a"), "id", 2),
+    lambda kind: kind(1),
+    lambda kind: kind(1, "a", (), None, 5),
+    lambda kind: kind(1, "a", no_such=1),
+]
+
+
+def _outcome(use: Callable[[Any], Any], kind: Any) -> Any:
+    try:
+        return use(kind)
+    except (TypeError, ValueError, AttributeError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_it_answers_like_that_of_typing(use: Callable[[Any], Any]) -> None:
+    assert _outcome(use, Ours) == _outcome(use, Typings)
+
+
+def test_a_class_of_one_field_of_none_and_one_with_more_methods() -> None:
+    assert (Single(3), Single(only=3).only, Empty()) == ((3,), 3, ())
+    assert (Derived(3).doubled(), type(Derived(3)._replace(only=4)), Derived(4) == Single(4)) == (6, Derived, True)
+
+
+def test_a_field_without_a_default_after_one_that_has_one_is_an_error() -> None:
+    class Wrong(NamedTuple):
+        first: int = 0
+        second: int  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match="first, second"):
+        Wrong(1, 2)

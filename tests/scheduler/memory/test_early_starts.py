@@ -1,0 +1,75 @@
+"""Jobs that take their memory late: once they are known, they start before there is room for their peak."""
+
+from __future__ import annotations
+
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.devices.needs import Needs
+from duckrow.core.devices.policy import Policy
+from duckrow.core.memory.parameters import text_of
+from tests.scheduler.conftest import MakeQueue
+from tests.scheduler.language import Queue, fails, gpus, runs, succeeds
+
+LATE = succeeds(after_s=100, gpu_mb=((0.0, 1000), (60.0, 15_000)))
+OUT_OF_MEMORY = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+
+
+def auto(seed: int) -> Needs:
+    return Needs(auto=True, recipe="/train.py", parameters=text_of({"seed": str(seed)}))
+
+
+def learned(make_queue: MakeQueue, policy: Policy | None = None) -> Queue:
+    """The commands with seeds 0 and 1 have run, one after the other."""
+    queue = make_queue(*gpus("24G"), **({} if policy is None else {"policy": policy}))
+    for seed in range(2):
+        queue.add(LATE, gpus=1, needs=auto(seed))
+        queue.passes(110)
+    return queue
+
+
+def test_it_starts_when_the_other_will_have_ended_before_it_grows(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    queue.passes(50)
+    assert queue.states(first, second) == ["running", "queued"]
+    queue.passes(48)
+    assert queue.states(first, second) == ["running", "running"]
+    assert queue.booked()["0"] <= WHOLE
+    queue.passes(10)
+    assert queue.states(first, second) == ["succeeded", "running"]
+    assert queue.booked()["0"] > 15_000 * WHOLE // 24_576  # it has got the rest
+    queue.passes(100)
+    assert queue.state(second) == "succeeded"
+
+
+def test_beside_one_that_takes_longer_than_before_it_waits(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    first = queue.add(runs(gpu_mb=((0.0, 1000), (95.0, 15_000))), gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    queue.passes(98)
+    assert queue.states(first, second) == ["running", "queued"]
+
+
+def test_one_that_was_never_called_so_waits_for_its_peak(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    other = queue.add(LATE, gpus=1, needs=auto(7))
+    queue.passes(98)
+    assert queue.states(first, other) == ["running", "queued"]
+
+
+def test_one_that_ran_out_of_memory_is_not_started_early_again(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(fails(after_s=2, prints=OUT_OF_MEMORY), LATE, gpus=1, needs=auto(1))
+    queue.passes(98)
+    assert queue.states(first, second) == ["running", "queued"]
+    assert len(queue.attempts(second)) == 1
+
+
+def test_where_reservations_are_enforced_none_starts_early(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue, Policy(enforce=True))
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    queue.passes(98)
+    assert queue.states(first, second) == ["running", "queued"]
