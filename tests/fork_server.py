@@ -176,6 +176,14 @@ def run_to_end(
     return subprocess.CompletedProcess(process.args, process.returncode, *said)
 
 
+def address_for(env: Mapping[str, str]) -> str:
+    """Of the server for `duckrow` with these variables: for who asks it without us, as `quick_duckrow.py` does."""
+    key = Order(["-m", "duckrow"], dict(env), "/", False, []).key()
+    if key not in _servers:
+        _servers[key] = _start_server(key)
+    return _servers[key]
+
+
 def _start_server(key: Key) -> str:
     """Not by `subprocess`: what a test begins in that way ends with the test."""
     address = f"\0duckrow-tests-{os.getpid()}-{len(_servers)}-{os.urandom(4).hex()}"

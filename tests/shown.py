@@ -1,4 +1,4 @@
-"""What pages show of a terminal: commands with their output. Times are not compared."""
+"""What pages show of a terminal: commands with their output. Times, processes and the like are not compared."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 
 from tests.conftest import DEADLINE_S
 
 CONSOLE = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
+LEFT_OUT = "..."  # a line of a page that stands for any number of lines
 
 # What differs from one time to the next: how long things took, which of two equal slots was free first, processes, and
 # with these how wide a column is.
 _VARYING = [
-    (re.compile(r"~?\b(\d+m )?\d+(\.\d+)?(ms|s)\b"), "TIME"),
+    (re.compile(r"~?\b(\d+[wdhm] )*\d+(\.\d+)?(ms|s|m|h|d)\b|\bany moment\b"), "TIME"),
     (re.compile(r"\b(?:cpu|CPU ?)\d\b"), "SLOT"),
-    (re.compile(r"\bpid \d+"), "PID"),
-    (re.compile(r"\d+%"), "BUSY"),
+    (re.compile(r"\b(pid|process) \d+"), "PID"),
+    (re.compile(r"(\[[#.]+\] +)?\d+%"), "BUSY"),
     (re.compile(r"\s+"), " "),
 ]
 
@@ -42,26 +44,47 @@ class Terminal:
         self.env = {**env, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"}
 
     def type(self, command: str) -> str:
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            cwd=self.folder,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=DEADLINE_S,
-        )
-        return done.stdout.decode()
+        return typed(command, self.folder, self.env).stdout
 
     def retold(self, block: str) -> str:
         """The same commands, with what they print today."""
         return "".join(f"$ {command}\n{self.type(command)}" for command in commands_of(block))
 
 
+def typed(script: str, folder: Path, env: Mapping[str, str], *shell: str) -> subprocess.CompletedProcess[str]:
+    """What a shell does with it, and what a person would see."""
+    return subprocess.run(
+        [*(shell or ("/bin/sh",)), "-c", script],
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=DEADLINE_S,
+    )
+
+
 def differences(shown: str, told: str) -> Iterator[str]:
     """The lines of a block that are no longer so."""
     before, now = shown.splitlines(), told.splitlines()
-    for number in range(max(len(before), len(now))):
-        was, is_now = (lines[number] if number < len(lines) else "(nothing)" for lines in (before, now))
+    for was, is_now in zip_longest(before, _without_what_is_left_out(before, now), fillvalue="(nothing)"):
         if comparable(was) != comparable(is_now):
             yield f"shown: {was}\n  now: {is_now}"
+
+
+def _without_what_is_left_out(before: list[str], now: list[str]) -> list[str]:
+    """The lines of now, with `...` for those that the page leaves out."""
+    kept: list[str] = []
+    rest = now
+    for at, line in enumerate(before):
+        if line.strip() == LEFT_OUT:
+            following = comparable(before[at + 1]) if at + 1 < len(before) else None
+            found = [number for number, other in enumerate(rest) if comparable(other) == following]
+            rest = rest[found[0] :] if found else []
+            kept.append(line)
+        elif rest:
+            kept.append(rest[0])
+            rest = rest[1:]
+    return kept + rest

@@ -9,12 +9,11 @@ import dataclasses
 import functools
 import importlib
 import json
-import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +30,7 @@ from duckrow.cli.options.json_jobs import KEYS as JOB_KEYS
 from duckrow.cli.verbs import VERBS
 from duckrow.core import errors
 from duckrow.core.life.states import TRANSITIONS, Outcome, State
+from duckrow.core.settings import SECTIONS, SETTINGS
 from duckrow.scheduler.life.job_environment import extra_environment, launcher_environment
 from tests.conftest import Duckrow
 from tests.core.language import attempt, job
@@ -42,7 +42,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *s
 WRITE = f"Run: {Path(sys.executable).name} -m tests.test_docs --write"
 HELP_WIDTH = 100
 
-_BLOCK = re.compile(r"(<!-- (help: \w+|transitions|rooms|house) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (help: \w+|settings: \w+|transitions|rooms|house) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -62,9 +62,21 @@ def transitions_block() -> str:
     return "\n".join(["| from | to | because |", "| --- | --- | --- |", *rows]) + "\n"
 
 
+def settings_block(section: str) -> str:
+    """The settings of a section, in the words of `duckrow config`."""
+    found = [setting for setting in SETTINGS if setting.section == section]
+    rows = [f"| `{each.key}` | {each.kind} | {_as_written(each.default)} | {each.help} |" for each in found]
+    return "\n".join(["| key | what | default | |", "| --- | --- | --- | --- |", *rows]) + "\n"
+
+
+def _as_written(default: object) -> str:
+    return "" if default is None else f"`{json.dumps(default)}`"
+
+
 def render(marker: str) -> str:
     drawn = {"transitions": transitions_block, "rooms": rooms_block, "house": house_block}
-    return drawn[marker]() if marker in drawn else help_block(marker.removeprefix("help: "))
+    kind, _, name = marker.partition(": ")
+    return drawn[kind]() if kind in drawn else {"help": help_block, "settings": settings_block}[kind](name)
 
 
 def regenerated(text: str) -> str:
@@ -76,10 +88,14 @@ def blocks_of(page: Path) -> list[str]:
     return [found[2] for found in _BLOCK.finditer(page.read_text())]
 
 
-@pytest.mark.parametrize("page", [DOCS / "cli.md", DOCS / "architecture.md"], ids=lambda page: page.name)
-def test_generated_blocks_are_up_to_date(page: Path) -> None:
-    text = page.read_text()
-    assert text == regenerated(text), f"{page.name} is out of date. {WRITE}"
+@pytest.mark.parametrize("page", ["cli.md", "architecture.md", "settings.md"])
+def test_generated_blocks_are_up_to_date(page: str) -> None:
+    text = (DOCS / page).read_text()
+    assert text == regenerated(text), f"{page} is out of date. {WRITE}"
+
+
+def test_every_section_of_the_settings_has_its_table() -> None:
+    assert blocks_of(DOCS / "settings.md") == [f"settings: {section}" for section in SECTIONS]
 
 
 def test_every_verb_is_documented_with_its_help() -> None:
@@ -341,29 +357,6 @@ def test_options_within_the_command_of_a_job_and_of_an_older_tool_are_told_apart
 
 
 # -- what is shown really runs --------------------------------------------------------------------------------------
-
-
-def shell(script: str, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-e", "-c", script], cwd=cwd, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
-
-
-def test_the_quickstart_of_the_readme_runs(duckrow: Duckrow) -> None:
-    text = (ROOT / "README.md").read_text()
-    section = text.split("\n## Quickstart\n")[1].split("What you will want next")[0]
-    script = "\n".join(body for language, body in _FENCE.findall(section) if language == "sh")
-    assert script.count("duckrow ") == 4
-    env = {**duckrow.env, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{duckrow.env['PATH']}"}
-    try:
-        done = shell(script, duckrow.work, env)
-        assert done.returncode == 0, done.stderr
-        assert "[1 sleep] lr 0.1 on GPU" in done.stdout
-        assert "4-6" in done.stdout.split("\n")
-        assert done.stdout.rstrip().rsplit("\n", 1)[-1].startswith("lr 0.001 on GPU")
-        duckrow("wait", "4-6")
-    finally:
-        duckrow("down", "--kill")
 
 
 @pytest.mark.parametrize(

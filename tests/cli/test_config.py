@@ -15,10 +15,8 @@ from duckrow.cli.console import chosen_colour, wants_colour
 from duckrow.cli.main import run_cli
 from duckrow.cli.options.job_options import fill_devices
 from duckrow.core.errors import UsageError
-from duckrow.core.settings import SETTINGS, Setting
+from duckrow.core.settings import SETTINGS
 from tests.cli.test_options import spec_of
-
-DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
 @pytest.fixture(autouse=True)
@@ -132,12 +130,3 @@ def test_the_setting_of_colours_gives_way_to_variables(monkeypatch: pytest.Monke
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert wants_colour(io.StringIO())
     chosen_colour.cache_clear()
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
-def test_every_setting_is_documented(setting: Setting) -> None:
-    text = (DOCS / "settings.md").read_text()
-    section = text.split(f"\n## [{setting.section}]\n")[1].split("\n## ")[0]
-    default = "" if setting.default is None else json.dumps(setting.default)
-    row = f"| `{setting.key}` | {setting.kind} | {f'`{default}`' if default else ''} |"
-    assert row in section, f"docs/settings.md needs: {row} ... |"

@@ -20,7 +20,9 @@ def is_alive(pid):
     except OSError:
         return False
 
-if name == "sbatch":
+if "--test-only" in words:
+    pass  # it takes everything
+elif name == "sbatch":
     array = next(word for word in words if word.startswith("--array="))
     first, last = re.match(r"--array=(\\\\d+)(?:-(\\\\d+))?", array).groups()
     number = len(os.listdir(JOBS)) + 1
