@@ -31,8 +31,8 @@ from duckrow.api.calls.functions import (
 from duckrow.cli.commands.submit import command as submit_command
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec, check_name
-from duckrow.core.life.dependencies import Dependency
 from duckrow.core.jobs.title import CALL_MODULE
+from duckrow.core.life.dependencies import Dependency
 
 LIGHT_MAKES_NO = {"sqlite3", "click", "cloudpickle", "concurrent.futures", "subprocess", "typing", "duckrow.api.client"}
 

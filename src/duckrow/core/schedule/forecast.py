@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from duckrow.core.named_tuple import NamedTuple
 
 
 class ExpectedLoad(NamedTuple):

@@ -6,11 +6,11 @@ A batch is planned when its run times are known, and again when much more is kno
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.batch_order import FEWEST, batch_length, best_order
 from duckrow.core.schedule.decide import AskOf
 from duckrow.core.schedule.machine_load import MachineLoad

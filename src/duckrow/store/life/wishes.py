@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from duckrow.core.named_tuple import NamedTuple
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.jobs.title import without_call
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import Reactor
 from duckrow.core.ports import RUNS_FOLLOW, Reactor
 from duckrow.engines.local.processes.processes import TAG
 
