@@ -42,18 +42,25 @@ def test_a_few_large_commits_are_moved_as_soon_as_many_small_ones(
     checkpointer.wait()
 
 
-def test_one_is_behind_only_if_much_was_written_while_it_is_moved(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("commits", "told"), [([10, 10], False), ([150], True)])
+def test_who_writes_much_is_told_to_wait_while_a_large_log_is_moved_but_not_while_a_small_one_is(
+    database: Database, monkeypatch: pytest.MonkeyPatch, commits: list[int], told: bool
 ) -> None:
     monkeypatch.setattr(checkpoint, "_EVERY_ROWS", 100)
-    go_on = threading.Event()
-    monkeypatch.setattr(Checkpointer, "_checkpoint", lambda _self: go_on.wait(DEADLINE_S))
+    monkeypatch.setattr(checkpoint, "_EVERY_COMMITS", 2)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def moves(_self: Checkpointer) -> None:
+        begun.set()
+        go_on.wait(DEADLINE_S)
+
+    monkeypatch.setattr(Checkpointer, "_checkpoint", moves)
     checkpointer = Checkpointer(database)
-    behind = []
-    for rows in (150, 50, 100):
+    for rows in commits:
         write(database, rows)
         checkpointer.committed()
-        behind.append(checkpointer.is_behind)
+    assert begun.wait(DEADLINE_S)
+    assert checkpointer.is_moving_much == told
     go_on.set()
     checkpointer.wait()
-    assert [*behind, checkpointer.is_behind] == [False, False, True, False]
+    assert checkpointer.is_moving_much is False

@@ -29,8 +29,8 @@ _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
 AT_A_TIME = 500  # at most this many wishes per tick
-_LONG_S, _SHORT_S = 0.02, 0.01  # a tick that takes longer has fewer of them next time; a shorter one more
-_FEWEST = 25
+_LONG_S, _SHORT_S = 0.015, 0.007  # a tick that takes longer has fewer of them next time; a shorter one more
+_FEWEST, _FIRST = 25, 100
 _KILLED_EARLY = "killed before it started"
 
 
@@ -62,7 +62,7 @@ class Wishes:
         self._suspending = suspending
         self._stopping = stopping
         self._checkpointer = checkpointer
-        self._at_a_time = AT_A_TIME
+        self._at_a_time = _FIRST
 
     def fulfil(self, now: Now) -> None:
         """Fulfil the wishes for our own jobs, and leave the others to their hosts.
@@ -70,7 +70,7 @@ class Wishes:
         Only a few at a time, so that the loop continues soon: killing a million jobs takes a minute.
         """
         cursor = self._state.wishes
-        cursor.rest(cursor.are_left and self._checkpointer.is_behind)
+        cursor.rest(cursor.are_left and self._checkpointer.is_moving_much)
         if cursor.after is None or cursor.is_resting:
             return
         began, at_most = time.monotonic(), min(self._at_a_time, AT_A_TIME)

@@ -9,7 +9,7 @@ import threading
 from duckrow.store.sqlite.database import Database
 
 _EVERY_COMMITS = 500
-_EVERY_ROWS = 20_000  # or so many changed rows: a log of 5 to 10 MB
+_EVERY_ROWS = 40_000  # or so many changed rows: a log of about 10 MB
 _LARGE_BYTES = 8 << 20
 
 
@@ -21,15 +21,16 @@ class Checkpointer:
         self._path = database.path
         self._commits = 0
         self._rows = database.changed_rows  # when the last checkpoint began
+        self._is_large = False
         self._thread: threading.Thread | None = None
 
     @property
-    def is_behind(self) -> bool:
-        """Whether so much was written during a checkpoint that the log would only grow.
+    def is_moving_much(self) -> bool:
+        """Whether a large log is being moved. What is in no hurry should wait until that is done.
 
-        SQLite begins it anew only when all of it was moved. So what is in no hurry should wait until that is done.
+        SQLite begins the log anew only when all of it was moved. If much is written meanwhile, it grows and grows.
         """
-        return self._is_running and self._has_much
+        return self._is_large and self._is_running
 
     @property
     def _has_much(self) -> bool:
@@ -42,6 +43,7 @@ class Checkpointer:
     def committed(self) -> None:
         self._commits += 1
         if (self._commits >= _EVERY_COMMITS or self._has_much) and not self._is_running:
+            self._is_large = self._has_much
             self._commits, self._rows = 0, self._database.changed_rows
             self._thread = threading.Thread(target=self._checkpoint, daemon=True)
             self._thread.start()
