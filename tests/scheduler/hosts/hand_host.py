@@ -1,4 +1,4 @@
-"""A host that goes on by itself, as `duckrow run` and a pilot do, on a clock that jumps to whatever is due next."""
+"""A host that turns its own loop, as `duckrow run` and a pilot do, on a clock that jumps to whatever is due next."""
 
 from __future__ import annotations
 

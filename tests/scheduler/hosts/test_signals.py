@@ -9,7 +9,6 @@ import pytest
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.engines.local.keeper.signal_counting import COPY_S
-from duckrow.scheduler.hosts import signals
 from duckrow.scheduler.hosts.signals import HostSignals
 
 INT, TERM = signal.SIGINT.value, signal.SIGTERM.value
@@ -39,7 +38,7 @@ class Heard:
         self.raised: list[int] = []
         monkeypatch.setattr(self.reactor, "watch", lambda _fd, call: setattr(self, "hear", call))
         monkeypatch.setattr(self.reactor, "unwatch", lambda _fd: setattr(self, "is_watched", False))
-        monkeypatch.setattr(signals.signal, "raise_signal", self.raised.append)
+        monkeypatch.setattr(signal, "raise_signal", self.raised.append)
         HostSignals(self.reactor, self.link, lambda: self.clock.now().mono).on(INT, self._count)  # type: ignore[arg-type]
 
     def _count(self) -> None:
