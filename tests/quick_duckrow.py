@@ -18,7 +18,7 @@ PYTHON = "FORK_SERVER_PYTHON"
 
 
 def main() -> None:
-    words = ["-m", "duckrow", *sys.argv[1:]]
+    words = sys.argv[1:] if sys.argv[1:2] == ["-m"] else ["-m", "duckrow", *sys.argv[1:]]
     if ADDRESS not in os.environ or os.isatty(0):  # a terminal's Ctrl-C reaches only those who were started in it
         os.execv(os.environ[PYTHON], [os.environ[PYTHON], *words])
     order = {"arguments": words, "env": dict(os.environ), "cwd": os.getcwd(), "new_session": False, "files": [0, 1, 2]}

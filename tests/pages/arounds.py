@@ -9,6 +9,9 @@ from tests.pages.reading import ROOT
 from tests.pages.walk import Around
 
 COMMANDS = "python train.py --lr 0.1\npython train.py --lr 0.01\npython train.py --lr 0.001\n"
+MODELS_OF_OLD = "".join(
+    f"python train_model.py --lr {lr} --output run_{run}\n" for run, lr in enumerate(("0.001", "0.0005", "0.0001"), 1)
+)
 EXAMPLES = f"cp -r {ROOT}/examples ."
 MODELS = (
     "duckrow sweep 'python {model} {lr} {dataset}' -n train -p model cnn -p lr 0.1 0.01 -p dataset mnist cifar "
@@ -54,7 +57,16 @@ AROUND = {
         files={"commands.txt": COMMANDS},
         before={"--ignore-processes": "duckrow up --service --remove"},
     ),
-    "daemon.md": Around(),
+    "daemon.md": Around(
+        calls=(
+            "sudo nvidia-smi --gpu-reset -i 3",
+            "nvidia-smi --gpu-reset -i 3",
+            "loginctl enable-linger",
+            "systemctl --user enable duckrow.service",
+            "systemctl --user restart duckrow.service",
+            "systemctl --user status duckrow.service",
+        )
+    ),
     "warm-starts.md": Around(
         files={
             "commands.txt": COMMANDS,
@@ -101,7 +113,7 @@ AROUND = {
         },
     ),
     "json.md": Around(first="duckrow submit false; duckrow wait 1 || true"),
-    "web.md": Around(has_own_network=True),
+    "web.md": Around(has_own_network=True, calls=("ssh -L 8787:127.0.0.1:8787 machine",)),
     "http.md": Around(
         has_own_network=True,
         files={"../home/.curlrc": "fail-with-body\nshow-error\n"},
@@ -110,5 +122,5 @@ AROUND = {
     "coming-from-clusterduck.md": Around(first=f"cp -r {ROOT}/examples/hydra/* ."),
     "coming-from-gpu-task-scheduler.md": Around(first=f"mkdir -p '{GAN}'"),
     "coming-from-gpupeasy.md": Around(has_own_network=True),
-    "coming-from-simple-gpu-scheduler.md": Around(first="touch gpu.queue", files={"gpu_commands.txt": COMMANDS}),
+    "coming-from-simple-gpu-scheduler.md": Around(first="touch gpu.queue", files={"gpu_commands.txt": MODELS_OF_OLD}),
 }

@@ -42,7 +42,7 @@ class Machine:
         self.gpus = FakeGpus(folder / "gpus")
         for _ in range(gpus):
             self.gpus.add("NVIDIA H100", memory_mb=81_920, temperature=41)
-        PretendSlurm(folder / "slurm")
+        PretendSlurm(folder / "slurm", str(self.programs / "duckrow"))
         self.env = self._environment()
         self.env[quick_duckrow.ADDRESS] = fork_server.address_for(self.env).replace("\0", "@")
         self.network: list[str] = []  # before the shell: how it gets into a network of its own

@@ -163,6 +163,28 @@ def in_the_repository(machine: Machine) -> None:
     machine.type(EXAMPLES)
 
 
+def leftovers(machine: Machine) -> None:
+    machine.type("duckrow submit --cpu --grace 0.5s 'sleep 600 &'; duckrow wait last")
+
+
+def resumed(machine: Machine) -> None:
+    in_the_repository(machine)
+    machine.type("duckrow sweep --from examples/sweep.yaml --run --slots 8 || true")
+
+
+def cold(machine: Machine) -> None:
+    """A library that leaves threads behind it cannot be forked."""
+    library = machine.work / "site-packages"
+    library.mkdir()
+    library.joinpath("torch.py").write_text(
+        "from threading import Thread\nfrom time import sleep\n\n"
+        "for _ in range(2):\n    Thread(target=sleep, args=(600,), daemon=True).start()\n"
+    )
+    _trains(machine, "import torch\n")
+    machine.env["PYTHONPATH"] = str(library)
+    machine.type(f"{lines('python train.py', 3)} | duckrow run --slots 1 --preload torch")
+
+
 class Scene(NamedTuple):
     gpus: int  # that the driver shows
     play: Callable[[Machine], Iterator[None] | None]
@@ -177,6 +199,9 @@ SCENES = {
     "learned": Scene(1, learned),
     "no-daemon": Scene(0, no_daemon),
     "results": Scene(0, results),
+    "leftovers": Scene(0, leftovers),
+    "resumed": Scene(0, resumed),
+    "cold": Scene(0, cold),
     "repository": Scene(0, in_the_repository),
 }
 

@@ -12,12 +12,24 @@ from pathlib import Path
 from tests import quick_duckrow
 
 # A script that is there is run by the real Python.
-_PYTHON = f'#!/bin/sh\nif [ -f "$1" ]; then exec {sys.executable} "$@"; fi\n. "$(dirname "$0")/training"\n'
+_PYTHON = f"""#!/bin/sh
+if [ -f "$1" ]; then exec {sys.executable} "$@"; fi
+case "$1" in make_commands.py) echo true ;; esac
+. "$(dirname "$0")/training"
+"""
 _TRAINING = """#!/bin/sh
 if [ -n "$DUCKROW_METRICS" ]; then echo '{"loss": 0.1, "accuracy": 0.5}' >> "$DUCKROW_METRICS"; fi
-echo true
 """
 _NOTED = '#!/bin/sh\necho "$(basename "$0") $*" >> "$(dirname "$0")/called"\n'
+# What would be started is looked at by systemd, where it is installed.
+_SYSTEMCTL = f"""{_NOTED}
+case "$*" in *"restart duckrow.service") ;; *) exit 0 ;; esac
+if command -v systemd-analyze > /dev/null; then
+    export XDG_RUNTIME_DIR="$HOME"
+    # It may not know this key yet, as the unit says; of all else that it does not like, we want to hear.
+    ! systemd-analyze --user verify "$XDG_CONFIG_HOME/systemd/user/duckrow.service" 2>&1 | grep -v DelegateSubgroup
+fi
+"""
 _DUCKROW = f'#!/bin/sh\nexec {sys.executable} -IS {quick_duckrow.__file__} "$@"\n'
 
 PROGRAMS = {
@@ -28,10 +40,10 @@ PROGRAMS = {
     "torchrun": _TRAINING,
     "train": _TRAINING,
     "nvidia-smi": _NOTED,
-    "make_commands": _TRAINING,
+    "make_commands": "#!/bin/sh\necho true\n",
     "make_jobs": """#!/bin/sh\necho '{"command": "true"}'\n""",
     "sudo": _NOTED + 'exec "$@"\n',
-    "systemctl": _NOTED,
+    "systemctl": _SYSTEMCTL,
     "loginctl": _NOTED,
     # The real one reads its command line, and says what it would do.
     "ssh": _NOTED + 'PATH="${PATH#*:}"; if command -v ssh > /dev/null; then exec ssh -G "$@"; fi\n',

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.pages import stand_ins
 from tests.pages.machine import Machine
 from tests.pages.reading import Block, blocks
 from tests.shown import differences
@@ -35,6 +36,7 @@ class Around:
     files: dict[str, str] = field(default_factory=dict)  # files that it names -> their text
     saves: dict[str, str] = field(default_factory=dict)  # blocks of this language, or beginning, are saved as this file
     env: dict[str, str] = field(default_factory=dict)  # WORK stands for the folder where one types
+    calls: tuple[str, ...] = ()  # stand-ins that it calls, with their words
     has_own_network: bool = False
 
 
@@ -54,6 +56,8 @@ def walk(name: str, around: Around, machine: Machine) -> Iterator[tuple[str, str
             yield block.body, block.retold(machine.retold)
         else:
             _type(block, around, machine)
+    missed = set(around.calls) - set(stand_ins.calls(machine.programs))
+    assert not missed, missed
 
 
 def _save(path: Path, text: str) -> None:

@@ -27,12 +27,13 @@ elif name == "sbatch":
     first, last = re.match(r"--array=(\\\\d+)(?:-(\\\\d+))?", array).groups()
     number = len(os.listdir(JOBS)) + 1
     script = words.index(next(word for word in words if word.endswith(".sh")))
+    text = open(words[script]).read().replace({python!r}, {pilot_python!r})
     with open(f"{{JOBS}}/{{number}}", "w") as noted:
         for index in range(int(first), int(last or first) + 1):
             own = {{"SLURM_ARRAY_JOB_ID": str(number), "SLURM_ARRAY_TASK_ID": str(index), "SLURM_JOB_ID": str(number)}}
             with open(f"{{JOBS}}.{{number}}_{{index}}.log", "wb") as log:
                 pilot = subprocess.Popen(
-                    ["bash", *words[script:]], env={{**os.environ, **own}}, stdin=subprocess.DEVNULL, stdout=log,
+                    ["bash", "-c", text, *words[script:]], env={{**os.environ, **own}}, stdin=subprocess.DEVNULL, stdout=log,
                     stderr=log, start_new_session=True, close_fds=True,
                 )
             noted.write(f"{{index}} {{pilot.pid}}\\\\n")
@@ -46,12 +47,13 @@ elif name == "squeue" and not any(word.startswith("--jobs=") for word in words):
 
 
 class PretendSlurm:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, pilot_python: str = sys.executable) -> None:
+        """`pilot_python`: what starts its jobs, instead of our Python."""
         self._jobs = folder / "jobs"
         self._programs = folder / "bin"
         self._jobs.mkdir(parents=True)
         self._programs.mkdir()
-        text = _PROGRAM.format(python=sys.executable, jobs=str(self._jobs)).replace("\\\\", "\\")
+        text = _PROGRAM.format(python=sys.executable, jobs=str(self._jobs), pilot_python=pilot_python).replace("\\\\", "\\")
         for name in ("sbatch", "squeue", "scancel", "scontrol"):
             program = self._programs / name
             program.write_text(text)
