@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"core", "api"}),
     "__main__": frozenset({"cli"}),
 }
-HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.up")
+HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.simulate", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 KEEPER = "duckrow.engines.local.keeper.keeper"
 DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
