@@ -95,7 +95,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         Drains(state, database, gpus),
         stopping,
         Enforcing(state, watch, stopping),
-        EarlyStarts(state, watch, store.use, store.reservations),
+        EarlyStarts(state, watch, stopping, store.use, store.reservations),
         Wishes(state, database, store, host, engine, suspending, stopping),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch),
