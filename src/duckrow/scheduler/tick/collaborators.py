@@ -101,7 +101,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer:
         Drains(state, database, gpus),
         stopping,
         Enforcing(state, watch, stopping),
-        EarlyStarts(state, watch, store.use, store.reservations),
+        EarlyStarts(state, watch, stopping, store.use, store.reservations),
         Wishes(state, database, store, host, engine, suspending, stopping, checkpointer),
         Endings(
             *(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
