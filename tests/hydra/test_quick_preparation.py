@@ -1,4 +1,4 @@
-"""Copying and writing configs quickly gives what OmegaConf itself gives, to the letter."""
+"""Copying, writing and parsing quickly gives what OmegaConf and Hydra themselves give, to the letter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from hydra.conf import HydraConf
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
 
-from duckrow.hydra.runs import quick_copies, quick_yaml
+from duckrow.hydra.runs import quick_copies, quick_overrides, quick_yaml
 from tests.hydra.conftest import Application
 
 LONG = "a rather long text that has to be broken into several lines by anybody who writes it as YAML " * 2
@@ -190,6 +192,77 @@ def test_an_omegaconf_whose_insides_are_not_known_does_everything_itself(monkeyp
     quick_yaml.write_yaml_quickly()
     assert (DictConfig.__deepcopy__, OmegaConf.to_yaml) == before
     assert quick_copies.quick_copy(of_all_kinds()) == of_all_kinds()
+
+
+SIMPLE = [
+    "x=1",
+    "+x=-0",
+    "++a.b_1.c=+10",
+    "x=0.1",
+    "x=-12.50",
+    "x=adam",
+    "x=_a",
+    "model.lr=0.001",
+    "null=true_",
+    "_=9",
+    "x=1.0",
+]
+OTHER = [
+    "x=01",
+    "x=1_000",
+    "x=1e-3",
+    "x=.5",
+    "x=1.",
+    "x=True",
+    "x=NULL",
+    "x=inf",
+    "x=nan",
+    "x=a-b",
+    "x=a b",
+    "x=",
+    "x='1'",
+]
+OTHER += [
+    "x=[1]",
+    "x={a: 1}",
+    "~x",
+    "~x=1",
+    "x=${y}",
+    "x=a,b",
+    "m/n=o",
+    "m@n=o",
+    "x=1.5.2",
+    "x= 1",
+    "x=1 ",
+    "=1",
+    "a.0=1",
+]
+
+
+@pytest.mark.parametrize("override", [*SIMPLE, *OTHER])
+def test_an_override_is_parsed_as_hydra_parses_it(override: str) -> None:
+    [usual] = OverridesParser.create().parse_overrides([override])
+    [ours] = quick_overrides.parse_overrides([override])
+    assert repr(ours) == repr(usual)  # NaN is not equal to itself
+    assert type(ours._value) is type(usual._value)
+    assert (quick_overrides._simple(override) is not None) == (override in SIMPLE)
+
+
+@pytest.mark.no_cover
+@settings(max_examples=200)
+@given(some.from_regex(quick_overrides._SIMPLE, fullmatch=True))
+def test_every_simple_override_is_parsed_as_hydra_parses_it(override: str) -> None:
+    assert quick_overrides.parse_overrides([override]) == OverridesParser.create().parse_overrides([override])
+
+
+@pytest.mark.parametrize("wrong", ["x", "x=é", "x=[", "x=1)", "1x=", "+++x=1", "x\n=1"])
+def test_an_override_that_hydra_refuses_is_refused_in_its_words(wrong: str) -> None:
+    said = []
+    for parse in (OverridesParser.create().parse_overrides, quick_overrides.parse_overrides):
+        with pytest.raises(HydraException) as caught:
+            parse(["a=1", wrong])
+        said.append(str(caught.value))
+    assert said[0] == said[1]
 
 
 def test_what_runs_share_is_read_once_by_their_preloaded_parent(app: Application) -> None:
