@@ -53,7 +53,9 @@ class PretendSlurm:
         self._programs = folder / "bin"
         self._jobs.mkdir(parents=True)
         self._programs.mkdir()
-        text = _PROGRAM.format(python=sys.executable, jobs=str(self._jobs), pilot_python=pilot_python).replace("\\\\", "\\")
+        text = _PROGRAM.format(python=sys.executable, jobs=str(self._jobs), pilot_python=pilot_python).replace(
+            "\\\\", "\\"
+        )
         for name in ("sbatch", "squeue", "scancel", "scontrol"):
             program = self._programs / name
             program.write_text(text)

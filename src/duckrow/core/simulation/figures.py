@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.simulation.trace_job import JobSpans, SimulatedGpus, TraceJob
 
 

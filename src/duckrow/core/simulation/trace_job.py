@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import parse_size_mb
 
 _DEVICES = re.compile(r"(\d{1,4})x(?:([A-Za-z0-9_ -]*?)[-:])?(\d+(?:\.\d+)?[GgMm][Bb]?)")
