@@ -225,7 +225,7 @@ def test_a_run_that_somebody_wants_killed_is_and_the_wish_is_fulfilled(fly: Fly)
 
 
 def test_what_does_not_fit_into_its_time_is_left_and_the_pilot_starts_again(fly: Fly) -> None:
-    flight = fly("good good bad", limit_s=110.0, timeout_s=100.0, grace_s=1.0)
+    flight = fly("good good bad", limit_s=110.0, timeout_s=100.0, grace_s=1.0)  # in time: of a clock turned by hand
     flight.go()
     assert (flight.orders(), flight.free()) == (["start 1", "start 2"], [2])
     assert flight.host.starts_again
