@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# The page's schema reads these annotations, so they name nothing that is imported for the type checker alone.
 @dataclass
 class JobView:
-    """The page's schema reads these annotations, so they name nothing that is imported for the type checker alone."""
-
     id: int
     name: str
     project: str
