@@ -73,7 +73,6 @@ USES: list[Callable[[Any], Any]] = [
     lambda kind: tuple(kind._make([1, "a", (), 3])),
     lambda kind: kind._make([1]),
     lambda kind: tuple(kind(1, "a")._replace(name="b", most_s=1)),
-    lambda kind: kind(1, "a")._replace(no_such=1),
     lambda kind: kind(1, "a")._asdict(),
     lambda kind: (kind._fields, kind._field_defaults, kind.__match_args__, kind.__doc__),
     lambda kind: repr(kind(1, "a")).replace(kind.__name__, ""),
@@ -105,6 +104,11 @@ def test_it_answers_like_that_of_typing(use: Callable[[Any], Any]) -> None:
 def test_a_class_of_one_field_of_none_and_one_with_more_methods() -> None:
     assert (Single(3), Single(only=3).only, Empty()) == ((3,), 3, ())
     assert (Derived(3).doubled(), type(Derived(3)._replace(only=4)), Derived(4) == Single(4)) == (6, Derived, True)
+
+
+def test_a_field_that_does_not_exist_cannot_be_replaced() -> None:
+    with pytest.raises(ValueError, match="no_such"):  # typing's raises a TypeError since Python 3.13
+        Ours(1, "a")._replace(no_such=1)  # type: ignore[call-arg]
 
 
 def test_a_field_without_a_default_after_one_that_has_one_is_an_error() -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# The page's schema reads these annotations, so they name nothing that is imported for the type checker alone.
 @dataclass
 class JobView:
     id: int
@@ -50,7 +51,7 @@ class JobView:
     sweep: str | None = None
     utilization: float | None = None  # mean share of the time that its GPUs were busy, in percent
     gpu_seconds: float | None = None  # of the latest attempt: number of GPUs times duration
-    parameters: dict[str, Any] | None = None  # its point of the sweep
+    parameters: dict[str, object] | None = None  # its point of the sweep
     outfile: str | None = None  # where its output goes, if the user said so
     suspended: bool = False  # it was paused while it was running: its processes exist, but do nothing
     array_id: int | None = None  # the first job of its array
