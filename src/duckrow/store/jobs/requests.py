@@ -18,7 +18,7 @@ from duckrow.store.sqlite.database import Database, from_sql
 
 _SQL = load_queries("requests", LISTS)
 
-MANY = 16  # so many jobs that it is worth looking for what they have in common
+MANY = 16  # from this many jobs on it is worth looking for what they have in common
 
 
 class EarlierJob(NamedTuple):

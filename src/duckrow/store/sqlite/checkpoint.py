@@ -9,7 +9,7 @@ import threading
 from duckrow.store.sqlite.database import Database
 
 _EVERY_COMMITS = 500
-_EVERY_ROWS = 40_000  # or so many changed rows: a log of about 10 MB
+_EVERY_ROWS = 40_000  # or this many changed rows: a log of about 10 MB
 _LARGE_BYTES = 8 << 20
 
 
@@ -28,7 +28,7 @@ class Checkpointer:
     def is_moving_much(self) -> bool:
         """Whether a large log is being moved. What is in no hurry should wait until that is done.
 
-        SQLite begins the log anew only when all of it was moved. If much is written meanwhile, it grows and grows.
+        SQLite uses the log from its start again only when all of it was moved. If much is written meanwhile, it grows.
         """
         return self._is_large and self._is_running
 
