@@ -41,15 +41,16 @@ def compare(recorded: Mapping[str, float], measured: Mapping[str, float]) -> lis
 
 
 def record(measured: Mapping[str, float], date: str, machine: str, file: Path = RECORD) -> None:
-    """Write down these ratios. Those of questions that were not asked this time stay."""
-    ratios = {**read(file), **{question: round(ratio, 3) for question, ratio in measured.items()}}
-    found: dict[str, Any] = {"recorded": date, "machine": machine, "ratios": dict(sorted(ratios.items()))}
-    file.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    """Write down these ratios. Those of questions that were not asked this time stay, each with its own date."""
+    found: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
+    for question, ratio in measured.items():
+        found[question] = {"ratio": round(ratio, 3), "date": date, "machine": machine}
+    file.write_text(json.dumps(dict(sorted(found.items())), indent=2, ensure_ascii=False) + "\n")
 
 
 def read(file: Path = RECORD) -> dict[str, float]:
-    ratios: dict[str, float] = json.loads(file.read_text())["ratios"] if file.exists() else {}
-    return ratios
+    found: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
+    return {question: float(each["ratio"]) for question, each in found.items()}
 
 
 def report(compared: list[Compared], new: Mapping[str, float]) -> list[str]:

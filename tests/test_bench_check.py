@@ -34,7 +34,8 @@ def test_what_is_recorded_again_replaces_what_was_and_leaves_the_rest(tmp_path: 
     ratios.record(RECORDED, "2026-01-01", "old", file)
     ratios.record({"dispatch / xargs": 1.23456}, "2026-02-02", "new", file)
     assert ratios.read(file) == {**RECORDED, "dispatch / xargs": 1.235}
-    assert json.loads(file.read_text())["recorded"] == "2026-02-02"
+    dates = {question: each["date"] for question, each in json.loads(file.read_text()).items()}
+    assert dates == {**dict.fromkeys(RECORDED, "2026-01-01"), "dispatch / xargs": "2026-02-02"}
 
 
 @pytest.mark.parametrize(("ratio", "code"), [(1.7, 0), (1.9, 1)])

@@ -109,7 +109,7 @@ def test_of_many_the_one_that_is_gone_is_refused_and_the_others_are_done(
 
 def test_a_wish_for_one_that_is_gone_does_not_stay_for_ever(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for it to be fulfilled would wait in vain."""
-    removed_after(inside, monkeypatch, Client, "views")
+    removed_after(inside, monkeypatch, JobStore, "glance")
     assert inside.ask("POST", f"{API}/jobs/actions", json={"action": "kill", "ids": [1]}).status_code == 200
     with client_of(inside.services.serving.home) as client:
         assert client.jobs.wished() == set()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _SQL = load_queries("requests", LISTS)
 
-MANY = 16  # from this many jobs on, it is worth looking for what they have in common
+MANY = 16  # from this many jobs on it is worth looking for what they have in common
 
 
 class EarlierJob(NamedTuple):

@@ -28,8 +28,7 @@ class Checkpointer:
     def is_moving_much(self) -> bool:
         """Whether a large log is being moved. What is in no hurry should wait until that is done.
 
-        SQLite starts at its beginning again only when all of it was moved. If much is written meanwhile, it grows and
-        grows.
+        SQLite uses the log from its start again only when all of it was moved. If much is written meanwhile, it grows.
         """
         return self._is_large and self._is_running
 
