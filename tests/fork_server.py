@@ -73,7 +73,12 @@ class Order:
         return not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
 
     def is_ours(self) -> bool:
-        return self.arguments[:2] == ["-m", "duckrow"] or "duckrow.cli.main" in "".join(self.arguments[1:2])
+        first, second = [*self.arguments, "", ""][:2]
+        return (
+            (first, second) == ("-m", "duckrow")
+            or "duckrow.cli.main" in second
+            or first.endswith("crashing_duckrow.py")
+        )
 
     def key(self, kind: str = "") -> Key:
         start = sorted((name, value) for name, value in self.env.items() if name.startswith(AT_START))

@@ -14,6 +14,7 @@ from duckrow.core.errors import UsageError
 from duckrow.dropin.simple_gpu_scheduler import slots_of
 from tests.conftest import DEADLINE_S, Duckrow, has_open, until
 from tests.dropin.shell import DOORS, PYTHON_DOOR, environment, has_ended_of, lines_of, program, shell
+from tests.fork_server import Script
 
 SCHEDULER = f"{PYTHON_DOOR}simple_gpu_scheduler"
 BOTH_DOORS = pytest.mark.parametrize("door", DOORS)
@@ -54,7 +55,7 @@ class Session:
 
     def __init__(self, duckrow: Duckrow, *gpus: str) -> None:
         self._duckrow = duckrow
-        self.process = subprocess.Popen(
+        self.process = Script[bytes](
             [sys.executable, "-m", "duckrow.dropin.simple_gpu_scheduler", "--gpus", *gpus],
             env=environment(duckrow),
             cwd=duckrow.work,
@@ -436,7 +437,7 @@ def test_settings_of_other_runs_change_neither_slots_nor_output(duckrow: Duckrow
 
 def test_in_a_terminal_stdout_has_only_the_announcements(duckrow: Duckrow) -> None:
     ours, theirs = pty.openpty()
-    run = subprocess.Popen(
+    run = Script[bytes](
         [sys.executable, "-m", "duckrow.dropin.simple_gpu_scheduler", "--gpus", "0"],
         env=environment(duckrow),
         cwd=duckrow.work,

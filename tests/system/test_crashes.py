@@ -19,6 +19,7 @@ import pytest
 
 from duckrow.scheduler.crashpoints import POINTS
 from tests.conftest import Duckrow, is_running, until
+from tests.fork_server import Program
 
 CRASHING = Path(__file__).parent / "crashing_duckrow.py"
 SOAK = bool(os.environ.get("DUCKROW_SOAK"))
@@ -120,7 +121,7 @@ def test_a_daemon_that_dies_at_each_step_of_its_tick_loses_nothing(duckrow: Duck
         duckrow.kill_daemon()
         until(lambda: not duckrow.processes(), "free devices, so that several jobs start in one tick")
         words = [sys.executable, str(CRASHING), f"{point}:{moment}", "up", "--foreground"]
-        dying = subprocess.Popen(words, env=duckrow.env, cwd=duckrow.work)
+        dying = Program[bytes](words, env=duckrow.env, cwd=duckrow.work)
         try:
             until(lambda dying=dying: dying.poll() is not None or all_done(duckrow), "death or the end")  # type: ignore[misc]
         finally:

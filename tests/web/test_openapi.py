@@ -32,7 +32,7 @@ def test_generated_requests_find_no_fault(queue: Server, duckrow: Duckrow) -> No
             f"{queue.address}{API}/openapi.json",
             *("--header", f"Authorization: Bearer {queue.token}"),
             *("--exclude-path-regex", LEFT_OUT),
-            *("--phases", "examples,fuzzing", "--max-examples", "8", "--seed", "7", "--workers", "2"),
+            *("--phases", "examples,fuzzing", "--max-examples", "5", "--seed", "7", "--workers", "2"),
             *("--checks", CHECKS, "--request-timeout", "30", "--suppress-health-check", "all"),
         ],
         cwd=duckrow.work,

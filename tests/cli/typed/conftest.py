@@ -10,16 +10,10 @@ import pytest
 
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.store.folder.state_folder import Folder
-from duckrow.store.sqlite.database import Database
 from tests.cli.typed.dry_duckrow import DryDuckrow
+from tests.scheduler.conftest import new_database
 
-
-@pytest.fixture(scope="session")
-def new_database(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """One that is copied for each test: to make one takes longer than most tests."""
-    folder = Folder(str(tmp_path_factory.mktemp("new") / "home")).make()
-    Database(folder).close()
-    return folder.database
+__all__ = ["new_database"]
 
 
 @pytest.fixture

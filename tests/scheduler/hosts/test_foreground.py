@@ -53,7 +53,7 @@ class Run:
         at: dict[float, Callable[[], None]] | None = None,
         **options: Any,
     ) -> ForegroundRun:
-        """`at`: what happens after how many seconds. Without `commands` there is no list."""
+        """`at`: what happens after this many seconds. Without `commands` there is no list."""
         host = self.on.begin(self.run.host_id if resume else None)
         say = lambda what, about: self.events.append((what, about))  # noqa: E731
         self.run = run = ForegroundRun(host.loop, self.on.signals, spec_of, on_event=say, **options)  # type: ignore[arg-type]

@@ -74,9 +74,9 @@ class HandTime:
 class OwnJob(OwnJobWithTime):
     """A cluster job with a limit, which comes closer as time passes."""
 
-    def __init__(self, clock: HandClock, limit_s: float, facts: JobFacts = JobFacts("12_0")) -> None:  # noqa: B008
+    def __init__(self, clock: HandClock, lasts_s: float, facts: JobFacts = JobFacts("12_0")) -> None:  # noqa: B008
         super().__init__()
-        self._clock, self._ends_mono = clock, clock.now().mono + limit_s
+        self._clock, self._ends_mono = clock, clock.now().mono + lasts_s
         self.facts = facts
         self.again = 0
 
@@ -90,7 +90,7 @@ class OwnJob(OwnJobWithTime):
 class Flight:
     """One pilot with two slots over a batch of commands."""
 
-    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, commands: str, limit_s: float, **asked: Any) -> None:
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, commands: str, lasts_s: float, **asked: Any) -> None:
         request = ClusterRequest(**asked.pop("request", {}))
         specs = [JobSpec(command, "/", gpus=0, **asked) for command in commands.split()]
         self.batch = create_batch(str(folder / "batch"), specs, range(1, len(specs) + 1), request, {}, "python3")
@@ -103,7 +103,7 @@ class Flight:
         patch.setattr(pilot, "local_host", self._local_host)
         patch.setattr(sys, "argv", ["pilot", str(folder / "batch")])
         patch.setattr(signal, "signal", lambda *_: None)
-        self.own_job = OwnJob(self.clock, limit_s)
+        self.own_job = OwnJob(self.clock, lasts_s)
         self.us = PilotFolder(self.batch, "12_0")
         self.began_mono = self.clock.now().mono
         offer, share = Offer(slots(2), Machine()), PilotShare(self.batch, 0)
@@ -156,8 +156,8 @@ def fly(tmp_path: Path, new_database: str, monkeypatch: pytest.MonkeyPatch) -> I
     made: list[Flight] = []
     shutil.copy(new_database, Folder(str(tmp_path / "home")).make().database)
 
-    def fly(commands: str, limit_s: float = HOUR_S, **asked: Any) -> Flight:
-        made.append(Flight(tmp_path, monkeypatch, commands, limit_s, **asked))
+    def fly(commands: str, lasts_s: float = HOUR_S, **asked: Any) -> Flight:
+        made.append(Flight(tmp_path, monkeypatch, commands, lasts_s, **asked))
         return made[-1]
 
     yield fly
@@ -225,7 +225,7 @@ def test_a_run_that_somebody_wants_killed_is_and_the_wish_is_fulfilled(fly: Fly)
 
 
 def test_what_does_not_fit_into_its_time_is_left_and_the_pilot_starts_again(fly: Fly) -> None:
-    flight = fly("good good bad", limit_s=110.0, timeout_s=100.0, grace_s=1.0)  # in time: of a clock turned by hand
+    flight = fly("good good bad", lasts_s=110.0, timeout_s=100.0, grace_s=1.0)
     flight.go()
     assert (flight.orders(), flight.free()) == (["start 1", "start 2"], [2])
     assert flight.host.starts_again
