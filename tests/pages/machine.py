@@ -95,7 +95,7 @@ class Machine:
             told = re.sub(pattern, alias, told)
         return told
 
-    def type_until(self, command: str, seen: str, meanwhile: Callable[[], None]) -> str:
+    def type_until(self, command: str, seen: str, meanwhile: Callable[[], object]) -> str:
         """Type it in a real terminal, and press Ctrl-C once this is seen."""
         terminal, own = pty.openpty()
         prefix, env = self._around(command)
@@ -124,7 +124,7 @@ class Machine:
         self.duckrow().kill_everything()
 
 
-def _read_until(terminal: int, seen: str, meanwhile: Callable[[], None]) -> str:
+def _read_until(terminal: int, seen: str, meanwhile: Callable[[], object]) -> str:
     shown = ""
     end = time.monotonic() + DEADLINE_S
     while not re.search(seen, shown):
