@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.pages.machine import is_plain
 from tests.pages.reading import Block
 from tests.shown import differences
 
@@ -19,6 +22,16 @@ def test_a_word_that_has_changed_is_told() -> None:
 def test_three_dots_stand_for_any_lines() -> None:
     assert not list(differences("a\n...\nd\n...", "a\nb\nc\nd\ne"))
     assert list(differences("a\n...\nx", "a\nb\nc")) == ["shown: x\n  now: (nothing)"]
+
+
+@pytest.mark.parametrize("script", ["duckrow ls", "duckrow sweep 'x {a} > $b' -p a 1 0..3", "duckrow ls --sort=-time"])
+def test_what_needs_no_shell_is_known(script: str) -> None:
+    assert is_plain(script)
+
+
+@pytest.mark.parametrize("script", ["duckrow ls | x", "A=1 duckrow ls", "duckrow rm $id", "duckrow run < x", "a; b"])
+def test_what_needs_a_shell_gets_one(script: str) -> None:
+    assert not is_plain(script)
 
 
 def test_a_command_has_all_its_lines_and_no_comment() -> None:
