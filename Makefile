@@ -13,10 +13,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # duckrow alone, without what only its tests need
 PROGRAM := $(VENV)/.program
 
-.PHONY: help demo test check ready bench soak clean
+.PHONY: help demo test check ready bench bench-check soak clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
 
 $(PROGRAM): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -55,6 +55,10 @@ soak: $(STAMP)  ## the crash tests, for a long time
 bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
 	$(PIP) -e ".[bench]"
 	$(BIN)/python -m benchmarks
+
+bench-check: $(STAMP)  ## fails if a ratio of benchmarks/recorded.json has become a fifth worse
+	$(PIP) -e ".[bench]"
+	$(BIN)/python -m benchmarks --check
 
 clean:
 	rm -rf $(VENV) .demo build dist

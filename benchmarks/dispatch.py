@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.measure import DUCKROW, interleaved, on_path, own_duckrow, seconds, table
 
 JOBS = 1000
+FLOOR = [sys.executable, str(Path(__file__).with_name("floors.py"))]
 
 
 def main() -> None:
@@ -25,6 +26,8 @@ def main() -> None:
 def contestants(file: Path) -> dict[str, Callable[[], float]]:
     found: dict[str, Callable[[], float]] = {
         "xargs -P2": lambda: seconds(["xargs", "-P2", "-I{}", "sh", "-c", "{}"], file),
+        "posix_spawn and pidfd": lambda: seconds([*FLOOR, str(file)]),
+        "posix_spawn, pidfd and SQLite": lambda: seconds([*FLOOR, str(file), f"{file}.db"]),
         "duckrow run --slots 2": lambda: seconds([DUCKROW, "run", "--slots", "2"], file),
         "duckrow run --devices 0,1": lambda: seconds([DUCKROW, "run", "--devices", "0,1"], file),
     }

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.measure import DUCKROW, own_duckrow
+from benchmarks.ratios import note
 
 JOBS = 200
 # Writes its slot, its first and its last moment, with 30 ms between them: too long to be lined up.
@@ -39,6 +40,7 @@ def main() -> None:
             return
         print(f"\nIdle gap between two jobs of 30 ms on a device, 2 devices, {JOBS} jobs, ms: median, 99th percentile")
         commands = folder / "commands"
+        found: list[tuple[float, float]] = []
         for name, command in (
             ("xargs -P2", ["xargs", "-P2", "--process-slot-var=SLOT", "-I{}", "sh", "-c", "{}"]),
             ("duckrow run --devices 0,1", [DUCKROW, "run", "--devices", "0,1"]),
@@ -48,7 +50,11 @@ def main() -> None:
             with commands.open() as stdin:
                 subprocess.run(command, stdin=stdin, stderr=subprocess.DEVNULL, check=True)
             gaps_ms = [gap * 1000 for gap in gaps(stamps)]
-            print(f"  {name:<34} {statistics.median(gaps_ms):6.2f} {statistics.quantiles(gaps_ms, n=100)[98]:6.2f}")
+            found.append((statistics.median(gaps_ms), statistics.quantiles(gaps_ms, n=100)[98]))
+            print(f"  {name:<34} {found[-1][0]:6.2f} {found[-1][1]:6.2f}")
+        floor, ours = found
+        note("idle gap, median: duckrow run / xargs -P2", ours[0] / floor[0])
+        note("idle gap, 99th percentile: duckrow run / xargs -P2", ours[1] / floor[1])
 
 
 def compile_stamp(folder: Path) -> Path | None:

@@ -7,13 +7,17 @@ import os
 import sqlite3
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.measure import DUCKROW, duckrow, interleaved, own_duckrow, seconds, table
+from duckrow.store.jobs.columns import AS_ASKED, OF_ITS_OWN
 
 WAITING = int(os.environ.get("BENCH_QUEUE", "100000"))
 TIMED = 2000
 FLOOR = "python3 -c pass"
+BARE = "bare executemany"  # of as many columns as a job has
+SAME_COLUMNS, COMMANDS_ONLY = (*AS_ASKED, *OF_ITS_OWN), ("command",)
 
 
 def main() -> None:
@@ -21,7 +25,7 @@ def main() -> None:
         duckrow("up", "--slots", "2")
         empty_ms = dispatch_ms(*submit(folder, TIMED))
         duckrow("pause")
-        bare_s = bare_insert_s(folder, WAITING)
+        commands_s, bare_s = bare_insert_s(folder, COMMANDS_ONLY), bare_insert_s(folder, SAME_COLUMNS)
         began = time.perf_counter()
         first, _ = submit(folder, WAITING)
         submit_s = time.perf_counter() - began
@@ -35,23 +39,25 @@ def main() -> None:
         duckrow("resume")
         full_ms = dispatch_ms(first, first + TIMED - 1)
         duckrow("pause")
-        added = {"bare executemany": bare_s, "submit from a file": submit_s}
-        table(f"{WAITING:,} jobs added", added, "ms", 1000, against="bare executemany")
+        added = {BARE: bare_s, "executemany of commands only": commands_s, "submit from a file": submit_s}
+        table(f"{WAITING:,} jobs added", added, "ms", 1000, against=BARE)
         table(f"With {WAITING:,} jobs waiting", quick, "ms", 1000, against=FLOOR)
         print(f"  dispatch of a job, empty queue     {empty_ms:9.2f} ms")
         print(f"  dispatch of a job, full queue      {full_ms:9.2f} ms  {full_ms / empty_ms:5.2f} x empty")
         print(f"  memory of the daemon               {daemon_mb():9.1f} MB")
 
 
-def bare_insert_s(folder: Path, count: int) -> float:
-    """How long as many rows take that are nothing but a command, as durable as ours."""
-    database = sqlite3.connect(folder / "bare.db")
+def bare_insert_s(folder: Path, columns: Sequence[str]) -> float:
+    """How long as many rows with these columns take, as durable as ours, without an index."""
+    database = sqlite3.connect(folder / f"bare-{len(columns)}.db")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
-    database.execute("CREATE TABLE jobs (id INTEGER PRIMARY KEY, command TEXT)")
+    database.execute(f"CREATE TABLE jobs (number INTEGER PRIMARY KEY, {', '.join(columns)})")
+    row = ("true", *range(1, len(columns)))
     began = time.perf_counter()
     with database:
-        database.executemany("INSERT INTO jobs (command) VALUES (?)", (("true",) for _ in range(count)))
+        statement = f"INSERT INTO jobs ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+        database.executemany(statement, (row for _ in range(WAITING)))
     taken_s = time.perf_counter() - began
     database.close()
     return taken_s

@@ -73,7 +73,7 @@ def measure(seed: int, options: argparse.Namespace) -> bool:
 
 
 def _measure_row(name: str, seed: int, options: argparse.Namespace, bench: Bench, until_mono: float) -> list[Goal]:
-    """A row that fails says so, and the others go on; what it has measured before counts."""
+    """A row that fails says so, and the next one begins; what it has measured before counts."""
     shapes = WORKLOADS[name](Random(f"{seed} {name}"), options.gpu_mb)
     shapes = [_shortened(shape, options.quick) for shape in shapes]
     smallest, largest = min(shape.peak_mb for shape in shapes), max(shape.peak_mb for shape in shapes)

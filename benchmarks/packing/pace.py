@@ -47,7 +47,7 @@ class SharedGpu:
         crowding = max((run.shape.crowding for run in training), default=0.0)
         by_gpu = min(1.0, 1 / wanted_gpu) / (1 + crowding * beyond) if wanted_gpu else 1.0
         pace = min(by_cores, by_gpu)
-        self.busy = min(wanted_gpu * pace, 1.0)
+        self.busy = min(wanted_gpu * by_cores, 1.0)  # as the driver counts: crowded or not, something runs
         for run in running:
             if run.imports:
                 run.imported_s += STEP_S * by_cores

@@ -101,6 +101,14 @@ def test_the_help_needs_neither_click_nor_typing(tmp_path: Path) -> None:
     assert loaded_by("--help", tmp_path / "state").isdisjoint({"click", "typing", "inspect", "sqlite3", "json"})
 
 
+def test_a_verb_without_options_needs_neither_click_nor_typing(tmp_path: Path) -> None:
+    """Each of these takes milliseconds, and both verbs shall take little longer than the start of Python itself."""
+    heavy = {"click", "dataclasses", "inspect", "typing", "signal", "duckrow.cli.group"}
+    with daemon_of(tmp_path / "state"):
+        loaded = {verb: loaded_for(COMMANDS[verb], tmp_path / "state") for verb in ("submit", "ls")}
+    assert {verb: sorted(modules & heavy) for verb, modules in loaded.items()} == {"submit": [], "ls": []}
+
+
 def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_path: Path) -> None:
     """A list of a few hundred short commands is over in less time than it takes to load what other runs need."""
     heavy = {"hashlib", "random", "secrets", "urllib.parse", "duckrow.engines.local.preload.preloaded_parent"}

@@ -19,7 +19,7 @@ class Ours(NamedTuple):
     id: int
     name: str
     tags: tuple[str, ...] = ()
-    limit_s: float | None = None
+    most_s: float | None = None
 
     @property
     def title(self) -> str:
@@ -35,7 +35,7 @@ class Typings(typing.NamedTuple):
     id: int
     name: str
     tags: tuple[str, ...] = ()
-    limit_s: float | None = None
+    most_s: float | None = None
 
     @property
     def title(self) -> str:
@@ -69,10 +69,10 @@ USES: list[Callable[[Any], Any]] = [
     lambda kind: tuple(kind(1, "a")),
     lambda kind: kind(1, "a") == (1, "a", (), None),
     lambda kind: hash(kind(1, "a", ("x",))),
-    lambda kind: tuple(kind(name="a", id=1, limit_s=2.0)),
+    lambda kind: tuple(kind(name="a", id=1, most_s=2.0)),
     lambda kind: tuple(kind._make([1, "a", (), 3])),
     lambda kind: kind._make([1]),
-    lambda kind: tuple(kind(1, "a")._replace(name="b", limit_s=1)),
+    lambda kind: tuple(kind(1, "a")._replace(name="b", most_s=1)),
     lambda kind: kind(1, "a")._replace(no_such=1),
     lambda kind: kind(1, "a")._asdict(),
     lambda kind: (kind._fields, kind._field_defaults, kind.__match_args__, kind.__doc__),

@@ -20,7 +20,7 @@ class Quick:
     id: int
     name: str
     tags: tuple[str, ...] = ()
-    limit_s: float | None = None
+    most_s: float | None = None
     words: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -32,7 +32,7 @@ class Usual:
     id: int
     name: str
     tags: tuple[str, ...] = ()
-    limit_s: float | None = None
+    most_s: float | None = None
     words: str = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class Usual:
 
 USES: list[Callable[[Any], Any]] = [
     lambda kind: vars(kind(1, "a")),
-    lambda kind: vars(kind(name="a", id=1, limit_s=2.0)),
+    lambda kind: vars(kind(name="a", id=1, most_s=2.0)),
     lambda kind: kind(1, "a") == kind(1, "a"),
     lambda kind: kind(1, "a") == kind(1, "b"),
     lambda kind: kind(1, "a") == (1, "a"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.clusters.tender import Tender
 from duckrow.api.session import Session
@@ -14,6 +13,7 @@ from duckrow.core.life.states import State
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import is_alive
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
     from duckrow.api.clusters.wishes import BatchWishes

@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.machine.daemon import end_daemon, ensure_daemon, running_daemon
-from duckrow.api.queue.views import JobView, job_view
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.errors import JobGone, NotFoundError
-from duckrow.core.jobs.selection import parse_selection
-from duckrow.core.life.wishes import SignalWish, Wish
-from duckrow.store.batches import BatchStore
 from duckrow.store.folder.state_folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
 from duckrow.store.jobs.jobs import JobStore
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from duckrow.api.queue.views import JobView
+    from duckrow.core.life.wishes import SignalWish, Wish
 
 
 class Session:
@@ -85,12 +84,16 @@ class Session:
 
     def select(self, words: Iterable[str]) -> list[int]:
         """The ids of the jobs that these words name; a word that names none is an error."""
+        from duckrow.core.jobs.selection import parse_selection
+
         found, missing = self.jobs.selected(parse_selection(words))
         if missing:
             raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` lists all jobs.")
         return found
 
     def views(self, ids: Sequence[int]) -> list[JobView]:
+        from duckrow.api.queue.views import job_view
+
         now = time.time()
         return [job_view(row, now) for row in self.jobs.by_ids(ids)]
 
@@ -101,6 +104,8 @@ class Session:
         return views[0]
 
     def of_host(self, host_id: int) -> list[JobView]:
+        from duckrow.api.queue.views import job_view
+
         now = time.time()
         return [job_view(row, now) for row in self.jobs.of_host(host_id)]
 
@@ -116,6 +121,8 @@ class Session:
 
     def wish(self, ids: Sequence[int], wish: Wish | SignalWish) -> None:
         """Record the wish and wake the hosts of this machine, which fulfil it. For clusters, see `BatchWishes`."""
+        from duckrow.store.batches import BatchStore
+
         on_clusters = BatchStore(self.database).of_jobs(ids)
         ids = [job_id for job_id in ids if job_id not in on_clusters]
         if not ids:
@@ -131,6 +138,8 @@ class Session:
 
     def on_clusters(self, ids: Sequence[int]) -> list[int]:
         """Those of these jobs that are runs on clusters."""
+        from duckrow.store.batches import BatchStore
+
         return sorted(BatchStore(self.database).of_jobs(ids))
 
     def ring_all(self) -> None:

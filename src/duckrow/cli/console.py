@@ -7,7 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TextIO
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any, TextIO
 
 COLOURS = {
     "red": "31",

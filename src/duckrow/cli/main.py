@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 
-from duckrow.cli.help import help_text
 from duckrow.cli.plain import answer
 from duckrow.cli.refusals import open_missing_streams, refused_by_machine, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
@@ -49,6 +48,8 @@ def run_cli(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     if arguments in (["--help"], ["-h"]):
+        from duckrow.cli.help import help_text
+
         print(help_text(whole=False))
         return EXIT_OK
     gc.disable()  # until the verb is loaded: nothing that it loads is garbage

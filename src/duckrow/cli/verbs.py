@@ -29,6 +29,7 @@ VERBS = {
     "limit": "Limit how many jobs of a project run at a time.",
     "gpus": "Show, add, drain and remove devices.",
     "memory": "Show and correct what duckrow knows about the GPU memory of jobs.",
+    "simulate": "Simulate how a trace of jobs would go on other GPUs.",
     "web": "See and control the queue in a browser.",
     "up": "Start the daemon.",
     "down": "Stop the daemon; running jobs keep running.",

@@ -10,6 +10,9 @@ from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.named_tuple import NamedTuple
 
+RUNS_FOLLOW = "DUCKROW_RUNS_FOLLOW"
+"""A variable of jobs: more like this one follow, so what prepares their start is worth while from the first one on."""
+
 
 class StartOrder(NamedTuple):
     """All that an engine needs to start an attempt."""

@@ -2,7 +2,11 @@
 
 That module loads inspect, ast, dis and tokenize, which takes as long as Python's own start; and each class takes up to
 1 ms. A class made here is a dataclass all the same: who asks for its fields (`replace`, `asdict`, a web schema) makes
-dataclasses describe it then. It has no options, and no default that must be made anew for each value.
+<<<<<<< HEAD
+dataclasses describe it then. It has no options, and no default that must be made for each value.
+=======
+dataclasses describe it then. It takes no options, and no default_factory.
+>>>>>>> refs/heads/start
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from duckrow.core.devices.inventory import looks_like_devices
 from duckrow.core.devices.policy import KNOBS, Form, Knob
@@ -19,6 +18,10 @@ from duckrow.core.jobs.job import (
 )
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 PROJECTS = "projects"
 DEFAULT = "default"

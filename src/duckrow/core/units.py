@@ -16,11 +16,12 @@ _SIZE_UNITS_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 
 def parse_duration_s(text: str) -> float:
     """Seconds of `90`, `90s`, `30m`, `2h`, `1d`, `1h30m`, `2:30:00` (hours first), `1-12:00:00` (days first)."""
     stripped = text.strip().lower()
-    clock = re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,5}):([0-5]\d)(?::([0-5]\d))?", stripped)
+    # Most times have a unit, and to compile a pattern takes longer than to see that it cannot match.
+    clock = ":" in stripped and re.fullmatch(r"(?:(\d{1,4})-)?(\d{1,5}):([0-5]\d)(?::([0-5]\d))?", stripped)
     if clock:
         days, hours, minutes, seconds = (int(part or 0) for part in clock.groups())
         return days * 86400 + hours * 3600 + minutes * 60 + seconds
-    if re.fullmatch(r"\d{1,12}(\.\d+)?", stripped):
+    if stripped[-1:].isdigit() and re.fullmatch(r"\d{1,12}(\.\d+)?", stripped):
         return float(stripped)
     parts = re.findall(r"(\d{1,12}(?:\.\d+)?)(ms|min|[smhdw])", stripped)
     if parts and "".join(number + unit for number, unit in parts) == stripped:

@@ -186,6 +186,8 @@ class MultirunSession:
         return read_options(with_warm_start(wanted.options, wanted.preload, wanted.warm))
 
     def _submit(self, client: Client, runs: Sequence[HydraRun]) -> None:
+        from duckrow.core.ports import RUNS_FOLLOW
+
         assert self._sweep is not None
         assert self._place is not None
         free = forget_ended(client, self._sweep.id, runs) if self._wanted.resume else list(runs)
@@ -196,7 +198,9 @@ class MultirunSession:
         make_ready(free)
         request = self._request()
         specs = jobs_of(free, request, self._launch_file, self._sweep.id, self._function)
-        self._place.submit(client, specs, {**request.environment, VARIABLE: self._launch_file})
+        environment = {**request.environment, VARIABLE: self._launch_file}
+        environment |= {RUNS_FOLLOW: "1"} if len(free) > 1 else {}
+        self._place.submit(client, specs, environment)
         word = self._sweep.name if self._wanted.wait else f"{self._sweep.name}: `duckrow results {self._sweep.name}`"
         log.info(f"{len(free)} runs submitted, as the sweep {word}")
 

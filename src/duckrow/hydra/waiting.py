@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duckrow.hydra.destinations import Destination
 
 _LOOK_S = 0.05  # how often to check whether anything has changed
-_SHARE = 5  # if a look takes long because there are many runs, rest this many times as long
+_SHARE = 5  # if a look takes long because there are many runs, rest this many times as long; results come once each
 
 
 class RunWaiter:
@@ -31,6 +31,7 @@ class RunWaiter:
         self._client, self._sweep_id, self._place = client, sweep_id, place
         self._max_failures, self._on_end = max_failures, on_end
         self._failures = 0
+        self._noting_s = 0.0  # how much of the last look went into what was new
         self._called_off: set[int] = set()
         self._attendance = _attendance(client)
 
@@ -39,10 +40,11 @@ class RunWaiter:
         pending = dict.fromkeys(keys)
         try:
             while pending:
-                began = time.monotonic()
+                began, self._noting_s = time.monotonic(), 0.0
                 self._look(pending)
                 if pending:
-                    self._rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)))
+                    looking_s = time.monotonic() - began - self._noting_s
+                    self._rest(max(_LOOK_S, _SHARE * looking_s))
         except KeyboardInterrupt:
             self._place.stop(self._client, [row.job_id for row in self._rows(pending).values()])
             raise
@@ -56,8 +58,11 @@ class RunWaiter:
         is_over = self._place.is_over(self._client)  # ask this first, so that we see all it did before its end
         rows = self._rows(pending)
         done = {row.job_id: key for key, row in rows.items() if row.state == "done"}
-        for view in self._client.views(sorted(done)):
+        views = self._client.views(sorted(done))
+        began = time.monotonic()
+        for view in views:
             self._note(done[view.id], view, pending)
+        self._noting_s = time.monotonic() - began
         if self._max_failures is not None and self._failures >= self._max_failures:
             self._call_off([row.job_id for row in rows.values() if row.state == "queued"])
         if is_over:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 import pwd
-import signal
 
 from duckrow.core.named_tuple import NamedTuple
 
@@ -147,6 +146,8 @@ def has_ended(identity: str) -> bool:
 
 def signal_process(identity: str, number: int) -> bool:
     """Signal exactly this process; False if it is gone, or not visible from here."""
+    import signal  # who only looks need not load it
+
     fd = open_pidfd_of(identity)
     if fd is None:
         return False

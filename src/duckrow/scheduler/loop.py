@@ -47,14 +47,14 @@ class Loop:
         self.store = TickStores(database, host.id)
         self.state = state = HostState(host.id, seats)
         ports = HostPorts(database, host, self.store, engine, reactor, open_reader, self.observer)
-        self._collaborators = collaborators = assemble(state, ports, machine)
+        self._checkpointer = Checkpointer(database)
+        self._collaborators = collaborators = assemble(state, ports, machine, self._checkpointer)
         self.watch = collaborators.watch
         self._observe = ObservePhase(state, ports, collaborators)
         self._record = RecordPhase(state, self.store, self.observer, collaborators)
         self._act = ActPhase(state, host, engine, self.observer, collaborators)
         self._waking = Waking(state, engine, collaborators.watch, collaborators.delays)
         self._failed_ticks = FailedTicks(state, reactor, self.observer, collaborators.recovery, collaborators.wishes)
-        self._checkpointer = Checkpointer(database)
         self._closed = False
         self._hear_bell()
         self._own_files = OwnFiles(
@@ -114,6 +114,8 @@ class Loop:
         with self.database.transaction():
             reach("observed")
             seen = self._observe(now)
+            plans = self._collaborators.batch_plans
+            seen = seen._replace(queue=plans.in_order(seen.queue, seen.seats, seen.machine, now.mono))
             decision = decide_tick(self.state, seen, self.watch.ask_of, now)
             decision = self._collaborators.early_starts.add(decision, seen, now)
             reach("decided")

@@ -104,7 +104,7 @@ class HostState:
     @property
     def is_due(self) -> bool:
         """Whether a tick has something to do now."""
-        if self.woken or self.inbox or self.stop_all or self.wishes.are_left:
+        if self.woken or self.inbox or self.stop_all or self.wishes.are_due:
             return True
         return self.queue.stale if self.dispatching else bool(self.lined_up)
 

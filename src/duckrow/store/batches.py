@@ -6,7 +6,6 @@ import json
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.named_tuple import NamedTuple
@@ -14,6 +13,7 @@ from duckrow.store.jobs.jobs import JobStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.jobs.job import JobSpec
 

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import Seat
@@ -19,6 +18,7 @@ from duckrow.store.sqlite.database import Database, from_sql, to_sql
 
 __all__ = ["DAEMON", "HostRow", "HostStore", "is_alive", "remove", "ring", "seats_from", "try_lock", "unlock"]
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.devices.machine import Machine
 

@@ -17,10 +17,21 @@ import pytest
 
 import duckrow
 from duckrow.api.adding.job_values import parse_notice
-from duckrow.api.adding.options import Options, read_options
-from duckrow.api.calls.functions import Call, JobFailed, RemoteError, exception_of, name_of, store_call, value_of
+from duckrow.api.adding.options import Options, read_options, with_recipe
+from duckrow.api.calls.functions import (
+    Call,
+    JobFailed,
+    RemoteError,
+    exception_of,
+    name_of,
+    store_call,
+    value_of,
+    warm_modules,
+)
+from duckrow.cli.commands.submit import command as submit_command
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec, check_name
+from duckrow.core.jobs.title import CALL_MODULE
 from duckrow.core.life.dependencies import Dependency
 
 LIGHT_MAKES_NO = {"sqlite3", "click", "cloudpickle", "concurrent.futures", "subprocess", "typing", "duckrow.api.client"}
@@ -239,6 +250,46 @@ def test_options_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert os.path.isabs(spec.shell)
 
 
+OTHERWISE_IN_PYTHON = {
+    "variables": "env",
+    "notice": "signal",
+    "without_gpu": "gpus",  # gpus=0
+    "pack": "gpu_mem",  # gpu_mem="auto"
+    "dependency": "after",
+}
+"""Options of the command line that Python calls otherwise."""
+
+ONLY_TYPED = {
+    *("words", "file", "delimiter", "form", "wrap", "error", "array", "root", "snapshot", "waits", "as_json"),
+    *(name.replace("-", "_") for name in ("partition", "account", "qos", "gres", "time", "nodes", "cpus-per-task")),
+    *("runs_per_job", "parallel_runs", "fixed_chunks", "max_jobs", "sbatch"),  # these are in slurm={...}
+}
+"""How jobs are written on a command line, what is printed, and the request to a cluster."""
+
+
+def test_python_has_every_option_of_a_job_that_the_command_line_has() -> None:
+    typed = {str(option.name) for option in submit_command.params} - ONLY_TYPED
+    assert {OTHERWISE_IN_PYTHON.get(name, name) for name in typed} == Options.__annotations__.keys() - {"slurm"}
+
+
+def test_what_decides_the_memory_is_named_in_python_too(tmp_path: Path) -> None:
+    for names in ("size, model", ["size", "model"]):
+        request = read_options({"gpu_mem": "auto", "memory_params": names, "cwd": tmp_path})
+        spec = with_recipe(request.spec(command="python train.py --size 3 --model big --lr 1"), None)
+        assert spec.needs.deciding == "size,model"
+    spec = read_options({"gpu_mem": "auto", "memory_params": ["depth"]}).spec(command="python train.py --size 3")
+    with pytest.raises(UsageError, match="'depth', which decides the memory"):
+        with_recipe(spec, None)
+
+
+def test_what_is_preloaded_is_left_to_duckrow_in_python_too(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import numpy, json\n")
+    spec = read_options({"preload": "auto", "cwd": tmp_path}).spec(command="python train.py")
+    assert with_recipe(spec, None).preload == "numpy"
+    assert warm_modules("auto", test_what_is_preloaded_is_left_to_duckrow_in_python_too) == CALL_MODULE
+    assert warm_modules("auto", eval("lambda: 0")) == CALL_MODULE  # it has no file
+
+
 def test_what_is_not_given_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     assert spec_of() == JobSpec(command="true", cwd=os.getcwd())
     monkeypatch.setenv("DUCKROW__JOB__PROJECT", "thesis")
@@ -286,7 +337,8 @@ def test_jobs_to_wait_for_are_ids_handles_or_texts() -> None:
         ({"if_broken": "go"}, "if_broken='go' must be 'skip' or 'wait'."),
         ({"after": 1.5}, "after=1.5 must be ids, jobs, or a string like 'any:12'."),
         ({"begin": 5}, "begin=5 must be a string or a datetime."),
-        ({"preload": "torch"}, "preload='torch' must be a list of the names of modules."),
+        ({"preload": 3}, "preload=3 must be 'auto', or a list of the names of modules."),
+        ({"memory_params": 3}, "memory_params=3 must be a list of the names of parameters."),
         ({"preload": ["a b"]}, "'a b' cannot be a module."),
     ],
 )

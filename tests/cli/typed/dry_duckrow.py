@@ -77,7 +77,7 @@ class DryDuckrow:
             code = run_cli(list(words))
         gc.enable()
         self.settle()
-        stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+        stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
         assert not ok or code == 0, f"{words}: exit {code}\n{stdout}\n{stderr}"
         return subprocess.CompletedProcess(words, code, stdout, stderr)
 
@@ -145,7 +145,7 @@ class DryDuckrow:
         raise AssertionError("it waits in vain")
 
     def _monotonic(self) -> float:
-        """It goes on by itself too: who looks until a deadline comes to it."""
+        """The real clock counts too, so that a wait with a deadline ends."""
         return _monotonic() + self.clock.now().mono - self._began_mono
 
     # -- looking ----------------------------------------------------------------------------------------------

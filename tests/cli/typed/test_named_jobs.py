@@ -6,7 +6,11 @@ import json
 
 from tests.cli.typed.dry_duckrow import DryDuckrow
 from tests.cli.typed.shell import played
-from tests.system.test_transcripts import said
+
+
+def said(duckrow: DryDuckrow, *words: str) -> tuple[str, str]:
+    done = duckrow(*words, ok=False)
+    return done.stdout, done.stderr
 
 
 def test_a_job_of_an_array_is_named_with_its_index_everywhere(duckrow: DryDuckrow) -> None:

@@ -25,18 +25,19 @@ def sweep(
 ) -> list[Path]:
     """A sweep by way of the store; the folders of its runs."""
     root = f"{duckrow.work}/duckrow-runs"
-    specs = []
+    specs, folders = [], []
     with Client() as client:
         with client.database.transaction():
             number = SweepStore(client.database).add("default", name, root, pattern)
         for index, (parameters, command) in enumerate(points):
             folder = f"{root}/default/{name}/{index}"
             os.makedirs(folder)
+            folders.append(Path(folder))
             point = PointOfSweep(number, json.dumps(parameters), json.dumps(parameters))
             specs.append(JobSpec(command, str(duckrow.work), name=f"run-{index}", folder=folder, point=point))
         submit_jobs(client, specs)
     duckrow.settle()
-    return [Path(spec.folder) for spec in specs]
+    return folders
 
 
 def said(duckrow: DryDuckrow, *words: str, **options: Any) -> tuple[str, str, int]:

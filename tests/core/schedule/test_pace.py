@@ -75,3 +75,10 @@ def test_how_many_there_were_is_averaged_over_time() -> None:
     crowds.note({"0": 1}, 120.0)
     assert crowds.went(1, 140.0) == pytest.approx((10 * 1 + 10 * 3 + 20 * 1) / 40)
     assert crowds.went(2, 140.0) is None
+
+
+def test_where_the_gpu_is_always_busy_fewer_are_tried_with_a_shorter_queue() -> None:
+    seen = ends(Random(1), 16, 4, 10)
+    assert next_number(seen, 40, 16) == 16
+    assert next_number([end._replace(busy=99.0) for end in seen], 40, 16) == 8
+    assert next_number([end._replace(busy=60.0) for end in seen], 40, 16) == 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, cast
 
 import pytest
@@ -19,6 +20,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.control import ControlStore
+from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from tests.store.shelf import Shelf, at
 
@@ -32,7 +34,16 @@ class DaemonWithoutProcesses:
         return host_id == DAEMON
 
 
-def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = (), state: HostState | None = None) -> Wishes:
+class Log:
+    """Of the database: whether it is large and being moved."""
+
+    def __init__(self) -> None:
+        self.is_moving_much = False
+
+
+def wishes_of(
+    shelf: Shelf, live: Iterable[LiveAttempt] = (), state: HostState | None = None, log: Log | None = None
+) -> Wishes:
     host, nobody = cast(Host, DaemonWithoutProcesses()), cast(Any, None)
     if state is None:
         state = HostState(DAEMON, [])
@@ -40,7 +51,8 @@ def wishes_of(shelf: Shelf, live: Iterable[LiveAttempt] = (), state: HostState |
         state.wishes.look()
     suspending = Suspending(shelf.tick.suspensions, nobody)
     stopping = Stopping(shelf.tick.attempts, suspending)
-    return Wishes(state, shelf.database, shelf.tick, host, nobody, suspending, stopping)
+    checkpointer = cast(Checkpointer, log or Log())
+    return Wishes(state, shelf.database, shelf.tick, host, nobody, suspending, stopping, checkpointer)
 
 
 @pytest.fixture
@@ -141,3 +153,70 @@ def test_wishes_are_looked_at_from_the_first_if_nothing_was_written() -> None:
     assert (cursor.after, cursor.are_left) == (0, True)
     cursor.seen(None)
     assert not cursor.are_left
+
+
+# -- many of them ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def crowd(tmp_path: str) -> Iterator[Shelf]:
+    """Jobs that do not wait for each other."""
+    database = Database(Folder(f"{tmp_path}/home").make())
+    shelf = Shelf(database)
+    shelf.add(*["true"] * 200)
+    shelf.tick.dependencies.look()
+    yield shelf
+    database.close()
+
+
+def test_queued_jobs_are_killed_together_and_the_others_as_they_are(crowd: Shelf) -> None:
+    """Job 1 runs here, job 2 on another host, job 3 is done, and job 4 is wanted by nobody."""
+    other = crowd.hosts.add_run("other", "/", "")
+    here, away = crowd.run(1), crowd.run(2)
+    crowd.finish(crowd.run(3))
+    crowd.change("UPDATE attempts SET host_id = ? WHERE job_id = ?", other, away.job.id)
+    crowd.jobs.wish([*range(1, 4), *range(5, 101)], "kill")
+    statements: list[str] = []
+    with crowd.database.transaction():
+        crowd.database._connection.set_trace_callback(statements.append)
+        wishes_of(crowd, live=[here]).fulfil(at(2000.0))
+        crowd.database._connection.set_trace_callback(None)
+    assert len(set(statements)) < 20, "not one for each of them"
+    assert crowd.jobs.wished() == {2}  # for the host that watches it
+    states = [row.outcome or row.state for row in crowd.jobs.pick()]
+    assert states == ["stopping", "running", "succeeded", "queued", *["killed"] * 96, *["queued"] * 100]
+    assert crowd.database.one("SELECT detail FROM events WHERE job_id = 5") == "killed before it started"
+
+
+def test_wishes_wait_while_the_log_of_the_database_grows_and_the_loop_looks_again_soon(crowd: Shelf) -> None:
+    crowd.jobs.wish(range(1, 51), "kill")
+    state, log = HostState(DAEMON, []), Log()
+    state.wishes.look()
+    state.woken = False
+    wishes = wishes_of(crowd, state=state, log=log)
+    log.is_moving_much = True
+    with crowd.database.transaction():
+        wishes.fulfil(at(2000.0))
+    assert (len(crowd.jobs.wished()), state.wishes.is_resting, state.may_start) == (50, True, False)
+    log.is_moving_much = False
+    with crowd.database.transaction():
+        wishes.fulfil(at(2000.1))
+    assert (len(crowd.jobs.wished()), state.wishes.is_resting, state.may_start) == (0, False, True)
+
+
+def test_a_tick_that_took_long_is_followed_by_shorter_ones_and_these_by_longer_ones(
+    crowd: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wishes_module, "AT_A_TIME", 64)
+    crowd.jobs.wish(range(1, 201), "rerun")  # they are queued: nothing is to be done
+    lasts = iter([0.0, 0.02, 1.0, 1.02, 2.0, 2.001, 3.0, 3.001])
+    monkeypatch.setattr("duckrow.scheduler.life.wishes.time.monotonic", lambda: next(lasts))
+    state, left = HostState(DAEMON, []), [200]
+    state.wishes.look()
+    wishes = wishes_of(crowd, state=state)
+    wishes._at_a_time = 64
+    for _ in range(4):
+        with crowd.database.transaction():
+            wishes.fulfil(at(2000.0))
+        left.append(len(crowd.jobs.wished()))
+    assert [before - after for before, after in pairwise(left)] == [64, 32, 25, 50]

@@ -73,3 +73,16 @@ def test_where_reservations_are_enforced_none_starts_early(make_queue: MakeQueue
     second = queue.add(LATE, gpus=1, needs=auto(1))
     queue.passes(98)
     assert queue.states(first, second) == ["running", "queued"]
+
+
+def test_the_late_joiner_gives_way_before_one_that_reserved_its_memory_runs_out(make_queue: MakeQueue) -> None:
+    """The first seems to be nearly done, but begins once more: it will need all that it has reserved."""
+    queue = learned(make_queue)
+    first = queue.add(runs(gpu_mb=((0.0, 1000), (60.0, 15_000), (99.0, 1000), (300.0, 15_000))), gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    queue.passes(98)
+    assert queue.states(first, second) == ["running", "running"]
+    queue.passes(80)
+    assert queue.states(first, second) == ["running", "queued"]
+    assert [str(made.outcome) for made in queue.attempts(second)] == ["out-of-memory"]
+    assert len(queue.attempts(first)) == 1

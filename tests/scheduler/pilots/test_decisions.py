@@ -83,7 +83,7 @@ def time_of_job(clock: Clock) -> PilotTime:
 
 
 def spec(name: str = "train", **fields: object) -> JobSpec:
-    return JobSpec("true", "/", name=name, **fields)  # type: ignore[arg-type]
+    return JobSpec(f"./{name}", "/", name=name, **fields)  # type: ignore[arg-type]
 
 
 def test_a_run_is_begun_while_its_time_limit_fits(time_of_job: PilotTime, clock: Clock) -> None:

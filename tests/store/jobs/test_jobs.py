@@ -202,7 +202,7 @@ def test_a_wish_stays_until_it_is_fulfilled(shelf: Shelf) -> None:
     assert shelf.jobs.wished() == {1, 3}
     of_youngest, _ = shelf.tick.wishes.unfulfilled(0, 100)
     with shelf.database.transaction():
-        shelf.tick.wishes.forget(of_youngest.id)
+        shelf.tick.wishes.forget([of_youngest.id])
     assert shelf.jobs.wished() == {1}
 
 

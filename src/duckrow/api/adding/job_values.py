@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
+from duckrow.core.jobs.job import DEFAULT_NOTICE, DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
 from duckrow.core.units import parse_duration_s
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from duckrow.core.memory.recipe import JobRecipe
 
 
 def parse_signal(name: str, examples: str) -> int:
     """`USR1`, `SIGUSR1`, `10`."""
+    import signal  # most jobs are warned as usual
+
     word = name.upper().removeprefix("SIG")
     try:
         return signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
@@ -26,6 +29,8 @@ def parse_signal(name: str, examples: str) -> int:
 
 def parse_notice(text: str) -> tuple[int | None, float]:
     """`USR2@30s`, `TERM@1m`, `@60`, `USR1`, `none`."""
+    if text == DEFAULT_NOTICE:
+        return DEFAULT_NOTICE_SIGNAL, DEFAULT_NOTICE_S
     if text.lower() == "none":
         return None, 0.0
     name, _, ahead = text.partition("@")

@@ -20,6 +20,8 @@ from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import settings_of
 from duckrow.core.units import parse_size_mb
 
+AUTO = "auto"
+
 if TYPE_CHECKING:
     from duckrow.api.adding.begin import Begin
     from duckrow.core.clusters.request import ClusterRequest
@@ -47,9 +49,10 @@ class Options(TypedDict, total=False):
     hold: bool | None
     outfile: str | os.PathLike[str] | None
     max_log: int | str | None
-    preload: Sequence[str] | None  # modules of a warm start
+    preload: str | Sequence[str] | None  # modules of a warm start; "auto": the large libraries that it imports
     gpu_mem: int | str | None  # on each GPU: MB, "10G", or "auto": learn it, and pack
     total_gpu_mem: int | str | None  # on all its GPUs together
+    memory_params: str | Sequence[str] | None  # with gpu_mem: the parameters that decide it
     cpus: int | None
     mem: int | str | None  # of the machine
     mem_limit: bool | None  # the kernel kills it if it uses more
@@ -83,7 +86,8 @@ _PLAIN: dict[str, tuple[type | tuple[type, ...], str]] = {
     "outfile": ((str, os.PathLike), "a path"),
     "on": (str, "a string"),
     "slurm": (Mapping, "a dict"),
-    "preload": ((list, tuple), "a list of the names of modules"),
+    "preload": ((str, list, tuple), "'auto', or a list of the names of modules"),
+    "memory_params": ((str, list, tuple), "a list of the names of parameters"),
 }
 
 
@@ -114,7 +118,7 @@ def read_options(options: Mapping[str, Any]) -> Request:
         **(_begin(given["begin"])._asdict() if "begin" in given else {}),
         held=bool(given.get("hold")),
         if_broken=given.get("if_broken", SKIP),
-        preload=parse_modules(",".join(given["preload"])) if "preload" in given else None,
+        preload=parse_modules(",".join(_names(given["preload"]))) if "preload" in given else None,
         needs=_needs(given),
     )
     environment, after = dict(given.get("env", {})), _after(given.get("after"))
@@ -134,15 +138,22 @@ def _cluster(given: Mapping[str, Any]) -> ClusterRequest | None:
 
 
 def _needs(given: Mapping[str, Any]) -> Needs:
-    auto = given.get("gpu_mem") == "auto"
+    auto = given.get("gpu_mem") == AUTO
     return Needs(
         gpu_mem_mb=_megabytes(given, "gpu_mem") if not auto else None,
         total_gpu_mem_mb=_megabytes(given, "total_gpu_mem"),
         auto=auto,
+        deciding=",".join(_names(given.get("memory_params", ()))) if "gpu_mem" in given else "",
         cpus=given.get("cpus"),
         mem_mb=_megabytes(given, "mem"),
         mem_limit=bool(given.get("mem_limit")),
     )
+
+
+def _names(value: str | Sequence[str]) -> list[str]:
+    """`"torch,numpy"` as on the command line, or a list."""
+    names = value.split(",") if isinstance(value, str) else value
+    return [name.strip() for name in names if name.strip()]
 
 
 def _megabytes(given: Mapping[str, Any], key: str) -> int | None:
@@ -153,12 +164,17 @@ def _megabytes(given: Mapping[str, Any], key: str) -> int | None:
 
 
 def with_recipe(spec: JobSpec, what: str | None, point: Mapping[str, Any] | None = None) -> JobSpec:
-    """Set the recipe of a job that shares GPUs by memory.
+    """Set the recipe of a job that shares GPUs by memory, and what it preloads if it leaves that to duckrow.
 
     `what`: the template of a sweep, or the name of a function; `point`: its values, or the arguments.
     """
     if spec.needs.auto or spec.needs.gpu_mem_mb is not None:
-        spec.needs = spec.needs._replace(**recipe_here(spec.cwd, spec.command, what, (), point)._asdict())
+        deciding = _names(spec.needs.deciding)
+        spec.needs = spec.needs._replace(**recipe_here(spec.cwd, spec.command, what, deciding, point)._asdict())
+    if spec.preload == AUTO:
+        from duckrow.api.adding.libraries import with_libraries  # few jobs leave it to duckrow
+
+        return with_libraries(spec)
     return spec
 
 
@@ -173,7 +189,7 @@ def _check(key: str, value: Any) -> None:
         raise UsageError(f"{key}={value!r} must be {words}.")
     if key == "if_broken" and value not in (SKIP, WAIT):
         raise UsageError(f"if_broken={value!r} must be '{SKIP}' or '{WAIT}'.")
-    texts = [*value, *value.values()] if key == "env" else value if key == "preload" else []
+    texts = [*value, *value.values()] if key == "env" else value if key in ("preload", "memory_params") else []
     for text in texts:
         if not isinstance(text, str) or "\0" in text:
             raise UsageError(f"{key}: {text!r} is not a string.")

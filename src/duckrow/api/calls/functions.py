@@ -112,8 +112,16 @@ def store_call(call: Call, folder: str) -> str:
     return with_call(command, call.words or call_words(call.function, call.args, call.kwargs))
 
 
-def warm_modules(preload: str | None) -> str | None:
-    """What a warm start imports for a call: the given modules, and the one that makes the call."""
+def warm_modules(preload: str | None, function: Callable[..., Any] | None = None) -> str | None:
+    """What a warm start imports for a call: the given modules, and the one that makes the call.
+
+    `function`: with "auto", the large libraries that its file imports.
+    """
+    if preload == "auto":
+        from duckrow.api.adding.libraries import libraries_of
+
+        code = getattr(function, "__code__", None)
+        preload = ",".join(libraries_of(code.co_filename)) if code is not None else ""
     return None if preload is None else ",".join(filter(None, [preload, CALL_MODULE]))
 
 

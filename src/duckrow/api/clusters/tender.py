@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
-from duckrow.store.batches import BatchStore
-
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.clusters.batches import Batches
     from duckrow.api.session import Session
     from duckrow.clusters.port import ClusterOf
-    from duckrow.store.batches import Standing
+    from duckrow.store.batches import BatchStore, Standing
 
 COPY_S = 0.2  # between two looks at the folders of batches
 NOW_AND_THEN_S = 30.0  # how often commands that only look ask the cluster
@@ -28,9 +26,14 @@ class Tender:
         """`cluster_of`: finds the cluster of a request; None: among those that duckrow knows."""
         self._session = session
         self._cluster_of = cluster_of
-        self._store = BatchStore(session.database)
         self._batches: Batches | None = None
         self._copied_at = -math.inf
+
+    @property
+    def _store(self) -> BatchStore:
+        from duckrow.store.batches import BatchStore  # not every client asks whether something is on a cluster
+
+        return BatchStore(self._session.database)
 
     @property
     def batches(self) -> Batches:

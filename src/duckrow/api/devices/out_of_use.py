@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.core.life import wishes
 from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.devices.wishes import DeviceWishStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.session import Session
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.queued_jobs import apart
 from duckrow.core.life.states import State
 from duckrow.core.life.wishes import kill_wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.queue.views import JobView
+    from duckrow.store.jobs.jobs import Glance
 
 
 def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
@@ -20,9 +20,9 @@ def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
     return client.batch_wishes.end_abandoned(ids)
 
 
-def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed[JobView]:
+def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed[Glance]:
     """`at_once`: without grace time. `answered`: wait until a host has seen the wish."""
-    changed = look_at(client, ids)
+    changed = glance_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
             changed.refuse(job.id, f"{job.words} is already done ({job.outcome})")

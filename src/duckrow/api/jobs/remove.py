@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.queued_jobs import must_be_here, told
 from duckrow.core.errors import JobGone
 from duckrow.core.life.states import State
@@ -14,11 +14,11 @@ from duckrow.store.jobs.forgetting import Forgetting
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.queue.views import JobView
+    from duckrow.store.jobs.jobs import Glance
 
 
-def remove(client: Client, ids: Sequence[int]) -> Changed[JobView]:
-    changed = look_at(client, ids)
+def remove(client: Client, ids: Sequence[int]) -> Changed[Glance]:
+    changed = glance_at(client, ids)
     must_be_here(client, [job.id for job in changed.jobs if job.state == State.QUEUED])
     changed.done = told(client, Forgetting(client.database).forget(list(changed.before)))
     gone = set(changed.done)

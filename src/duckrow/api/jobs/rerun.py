@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.submit import could_never_start
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.editing import checked_change
@@ -17,16 +17,16 @@ from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.queue.views import JobView
+    from duckrow.store.jobs.jobs import Glance
 
 _AT_A_TIME = 1000  # jobs that are checked together: the request of each is 10 kB
 
 
 def rerun(
     client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None, dry_run: bool = False
-) -> Changed[JobView]:
+) -> Changed[Glance]:
     """`changes`: made to each job before it can start. `dry_run`: only say which would run again."""
-    changed = look_at(client, ids)
+    changed = glance_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
             changed.done.append(job.id)
@@ -56,9 +56,10 @@ def put_back(client: Client, ids: Sequence[int], changes: Mapping[str, Any] | No
 def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
     """Before any change, check the jobs that go to the daemon or ask for another number of GPUs: they must fit."""
     living = {row.id for row in client.living_hosts()}
+    owners = client.jobs.owners(ids)
+    ids = [job_id for job_id in ids if "gpus" in changes or owners.get(job_id) not in living]
     for first in range(0, len(ids), _AT_A_TIME):
-        asked = client.jobs.asked_for(ids[first : first + _AT_A_TIME])
-        judged = [job for job in asked if "gpus" in changes or job.host_id not in living]
+        judged = client.jobs.asked_for(ids[first : first + _AT_A_TIME])
         specs = [replace(job.spec, gpus=changes.get("gpus", job.spec.gpus)) for job in judged]
         for number, why_not in could_never_start(client, specs):
             raise UsageError(f"Job {judged[number].id} could never start here. {why_not} Nothing was queued.")

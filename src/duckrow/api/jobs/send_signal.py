@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.api.adding.job_values import parse_signal
-from duckrow.api.jobs.changed import Changed, look_at
+from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.core.errors import UsageError
 from duckrow.core.life.states import State
 from duckrow.core.life.wishes import signal_wish
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.api.queue.views import JobView
+    from duckrow.store.jobs.jobs import Glance
 
 
-def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed[JobView]:
+def send_signal(client: Client, ids: Sequence[int], name: str) -> Changed[Glance]:
     """Signal the running ones. `name`: USR1, INT, 10."""
     number = parse_signal(name, "USR1, INT, HUP or a number")
-    changed = look_at(client, ids)
+    changed = glance_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
             changed.refuse(job.id, f"{job.words} is already done")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.adding.environment import inherited_environment
 from duckrow.core.devices.needs import NO_NEEDS, Needs, ask_of
@@ -13,6 +12,7 @@ from duckrow.core.life.states import Outcome, State, state_in_words
 from duckrow.core.schedule.placement import refusal
 from duckrow.store.hosts import DAEMON, ring
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.core.jobs.job import JobSpec

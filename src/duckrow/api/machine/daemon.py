@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 
@@ -72,6 +71,8 @@ def end_daemon(folder: Folder, database: Database, kill_jobs: bool = False) -> H
     row = running_daemon(folder, database)
     if row is None or row.pid is None:
         return None
+    import signal
+
     _signal(row, signal.SIGQUIT if kill_jobs else signal.SIGTERM)
     deadline = time.monotonic() + END_S
     while is_alive(folder, DAEMON):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
 
 from duckrow.api.adding.job_values import parse_notice
 from duckrow.api.machine.settings_files import PREFIX, bytes_of, project_file, user_file
@@ -13,6 +12,10 @@ from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import check_name
 from duckrow.core.nearest_word import nearest_word
 from duckrow.core.settings import DEFAULTS, PROJECTS, RENAMED, SECTIONS, SETTINGS, Layer, Value, merge, settings_of
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 ENGINES = "engines"
 SLURM = "engines.slurm"

@@ -38,8 +38,8 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
     is refused: pass the function's own in `kwargs={...}`.
     It is on disk when this returns. The daemon runs it when a device is free, and is started if none runs.
     Options, as of `duckrow submit`: gpus, name, project, retries, requeue_lost, backoff, timeout, signal, grace, env,
-    cwd, shell, priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem, cpus, mem,
-    mem_limit, on, slurm.
+    cwd, shell, priority, after, if_broken, begin, hold, outfile, max_log, preload, gpu_mem, total_gpu_mem,
+    memory_params, cpus, mem, mem_limit, on, slurm.
     For a cluster: on="slurm", slurm={"partition": "dev", "time": "2h"}.
     """
     if callable(task):
@@ -91,7 +91,7 @@ def submit_calls(
             for call in calls:
                 folder = f"{_place_of_calls(client, request, call.name)}/call-{secrets.token_hex(8)}"
                 specs.append(request.spec(command=store_call(call, folder), name=call.name, folder=folder))
-                specs[-1].preload = warm_modules(specs[-1].preload)
+                specs[-1].preload = warm_modules(specs[-1].preload, call.function)
                 with_recipe(specs[-1], pattern_of(call.function), arguments_of(call))
                 specs[-1].held |= room is not None and len(specs) > room
             ids = _submit(client, specs, request)

@@ -128,7 +128,7 @@ def _spec_of(task: str | Callable[..., Any], point: Point, folder: str, request:
     if isinstance(task, str):
         return with_recipe(request.spec(command=render(task, point)), task, point)
     spec = request.spec(command=store_call(Call(task, (), point, name_of(task), code), folder))
-    spec.preload = warm_modules(spec.preload)
+    spec.preload = warm_modules(spec.preload, task)
     return with_recipe(spec, pattern_of(task), point)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
@@ -16,6 +15,7 @@ from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.listing import ListingStore
 from duckrow.store.jobs.waiting import WaitingStore
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from duckrow.core.devices.device import Device, describe_devices
 from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.core.quick_dataclass import dataclass
 from duckrow.store.jobs.listed_job import ListedJob
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @dataclass

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from duckrow.api.jobs.changed import Changed
 from duckrow.api.jobs.kill import kill
 from duckrow.api.jobs.send_signal import send_signal
-from duckrow.api.queue.views import JobView
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
@@ -46,7 +46,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     ids = client.select(words) if words else client.unfinished()[0]
     changed = kill(client, ids, at_once=now) if signal_name is None else send_signal(client, ids, signal_name)
     if words:
-        _say_done([job for job in changed.jobs if job.state == State.DONE])
+        _say_done([job.words for job in changed.jobs if job.state == State.DONE])
     if signal_name is not None:
         _say_sent(changed, signal_name)
     elif changed.done:
@@ -56,14 +56,14 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     return EXIT_OK
 
 
-def _say_done(jobs: list[JobView]) -> None:
+def _say_done(jobs: list[str]) -> None:
     for job in jobs[:_NAMED]:
-        say(f"duckrow: {job.words} is already done.")
+        say(f"duckrow: {job} is already done.")
     if len(jobs) > _NAMED:
         say(f"duckrow: and {len(jobs) - _NAMED} more are already done.")
 
 
-def _say_sent(changed: Changed[JobView], name: str) -> None:
+def _say_sent(changed: Changed[Any], name: str) -> None:
     for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
         say(f"duckrow: {job.words} is queued: it has no process to signal.")
     if changed.done:

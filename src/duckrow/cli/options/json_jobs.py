@@ -28,6 +28,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "gpus": int,
     "gpu_mem": (str, int),
     "total_gpu_mem": (str, int),
+    "memory_params": (str, list),
     "cpus": int,
     "mem": (str, int),
     "retries": int,
@@ -116,6 +117,9 @@ def _with_needs(options: JobOptions, job: Mapping[str, Any]) -> JobOptions:
         raise UsageError("Only the gpu_mem of a job can be 'auto'.")
     if "gpu_mem" in given or "total_gpu_mem" in given:
         given = {"gpu_mem": None, "total_gpu_mem": None, "pack": False, **given}
+    if "memory_params" in job:
+        names = job["memory_params"]
+        given["memory_params"] = names if isinstance(names, str) else ",".join(map(str, names))
     return replace(options, **given) if given else options
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
 
 from duckrow.core.errors import UsageError
 from duckrow.core.named_tuple import NamedTuple
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 DISPLAYS = (
     *("Xorg", "Xwayland", "Xvfb", "gdm-x-session", "sddm-greeter", "gnome-shell", "mutter", "kwin_x11"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import check_name
 from duckrow.core.units import parse_duration_s, parse_size_bytes
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _LONGEST_S = 1e12  # as many digits as a time may have that is written as text
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device, Reservations, gpus_among
@@ -15,6 +14,10 @@ from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.quick_dataclass import dataclass, field
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 DEFAULT_PROJECT = "default"
 DEFAULT_PRIORITY = 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import NewType
 
 
 class Wish(str, Enum):
@@ -38,7 +37,13 @@ def drained(wishes: Mapping[str, str]) -> frozenset[str]:
     return frozenset(device for device, wish in wishes.items() if wish != DeviceWish.ADD)
 
 
-SignalWish = NewType("SignalWish", str)
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import NewType
+
+    SignalWish = NewType("SignalWish", str)
+else:
+    SignalWish = str
 _SIGNAL = "signal:"
 
 

@@ -91,6 +91,12 @@ class Use:
         """The mean, in percent."""
         return self._busy_sum / self._busy_count if self._busy_count else None
 
+    @property
+    def busy_while_used(self) -> float | None:
+        """The mean since it took any memory: before that, it imports."""
+        busy = [percent for _, mb, percent in self.curve if mb]
+        return sum(busy) / len(busy) if busy else None
+
     def _draw(self, since_s: float, mb: int, busy: float | None) -> None:
         if self.curve and since_s - self.curve[-1][0] < self._step_s:
             return

@@ -14,6 +14,8 @@ _ABOUT = 1.35  # numbers at a time whose ratio is less count as the same
 _MOST_TO_TELL = 8  # runs are enough to tell a pace, however many run at a time
 _FEWEST = 4
 _LONG_QUEUE = 4  # times as many jobs wait as run: then a try with fewer costs little
+_ENOUGH_QUEUE = 2  # the same where the GPU is always busy: fewer may well be as good
+_FULL = 95.0  # percent
 
 
 class Finished(NamedTuple):
@@ -21,6 +23,7 @@ class Finished(NamedTuple):
 
     together: float  # how many were on its GPU while it ran, itself among them, on average
     lasted_s: float
+    busy: float | None = None  # how busy the GPU was meanwhile, in percent
 
 
 class BestPace(NamedTuple):
@@ -43,6 +46,7 @@ class _Level(NamedTuple):
     together: float
     rate: float  # runs that end, per second
     runs: int
+    is_full: bool = False  # the GPU was always busy
 
 
 def best_pace(ends: Iterable[Finished]) -> BestPace | None:
@@ -66,8 +70,10 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
     if best is None:
         return now
     number = max(round(best.together), 1)
-    may_try = best.runs >= min(number, _MOST_TO_TELL) and waiting >= _LONG_QUEUE * number
+    is_told = best.runs >= min(number, _MOST_TO_TELL)
+    may_try = is_told and waiting >= _LONG_QUEUE * number
     if best is levels[0]:
+        may_try = is_told and waiting >= (_ENOUGH_QUEUE if best.is_full else _LONG_QUEUE) * number
         return number // 2 if may_try and number > 1 else number if len(levels) > 1 else now
     if best is levels[-1]:
         return 2 * number if may_try else None
@@ -103,7 +109,8 @@ def _levels(ends: Iterable[Finished]) -> list[_Level]:
         deviation_s = math.sqrt(_mean([(seconds - mean_s) ** 2 for seconds in times]))
         if len(group) >= _ENOUGH_RUNS and mean_s > 0 and deviation_s <= _ALIKE * mean_s:
             together = _mean([end.together for end in group])
-            levels.append(_Level(together, together / mean_s, len(group)))
+            busy = [end.busy for end in group if end.busy is not None]
+            levels.append(_Level(together, together / mean_s, len(group), bool(busy) and _mean(busy) >= _FULL))
     return levels
 
 

@@ -77,7 +77,7 @@ class RunTimes:
                 _forget_first(self._kinds, _MOST_KINDS)
                 self._kinds[kind] = deque(maxlen=_OF_A_KIND)
             self._kinds[kind].append(seconds)
-        script = _script_of(job.command)
+        script = _script_of(job)
         if script not in self._scripts:
             _forget_first(self._scripts, _MOST_SCRIPTS)
             self._scripts[script] = deque(maxlen=_OF_A_SCRIPT)
@@ -95,7 +95,7 @@ class RunTimes:
         return told
 
     def _by_recipe(self, job: TimedJob) -> ExpectedTime | None:
-        script = _script_of(job.command)
+        script = _script_of(job)
         if script not in self._scripts:
             return None
         learned, models = self._models.get(script, (0, {}))
@@ -148,9 +148,13 @@ def _kinds(job: TimedJob, sweep: str | None) -> list[tuple[str, ...]]:
     return [(job.project, job.name, job.cwd, command), (job.project, job.name), *of_sweep]
 
 
-def _script_of(command: str) -> str:
+def _script_of(job: TimedJob) -> str:
     """Quickly told, and the same for jobs of the same recipe, so that few commands must be taken apart."""
-    return name_of_command(command) if (call := title_of(command)) == command else call.partition("(")[0]
+    recipe = needs_from(job.needs).recipe
+    if recipe:
+        return name_of_command(recipe)
+    call = title_of(job.command)
+    return name_of_command(call) if call == job.command else call.partition("(")[0]
 
 
 def _told(taken: Sequence[float] | deque[float], basis: TimeBasis) -> ExpectedTime | None:

@@ -102,9 +102,9 @@ def shared_launch(path: str) -> Iterator[Launch]:
     instances, resolvers = Singleton._instances, BaseContainer._resolvers
     Singleton.set_state(state)
     setup_globals()
+    _shared[path] = launch, state
     try:
         yield launch
-        _shared[path] = launch, state
     finally:
         Singleton._instances, BaseContainer._resolvers = instances, resolvers
 

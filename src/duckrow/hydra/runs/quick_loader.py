@@ -7,15 +7,16 @@ depends only on the choices of groups (`model=convnet`).
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from hydra import __version__ as hydra_version
 from hydra.core.config_loader import ConfigLoader
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+
+from duckrow.hydra.runs.quick_copies import quick_copy
+from duckrow.hydra.runs.quick_overrides import parse_overrides
 
 try:
     from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
@@ -47,7 +48,7 @@ class QuickLoader:
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The config of one run."""
-        return self._load(master_config, sweep_overrides, copy.deepcopy)
+        return self._load(master_config, sweep_overrides, quick_copy)
 
     def load_only_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The same for a process that needs only one config: puts the values into the original, not into a copy."""
@@ -93,7 +94,7 @@ class QuickLoader:
 
     def _put_in(self, config: DictConfig, overrides: list[str], values: frozenset[int]) -> None:
         """Put in the values, and what Hydra records about all overrides."""
-        parsed = OverridesParser.create().parse_overrides(overrides)
+        parsed = parse_overrides(overrides)
         self._loader.validate_sweep_overrides_legal(overrides=parsed, run_mode=RunMode.RUN, from_shell=True)
         ConfigLoaderImpl._apply_overrides_to_config([parsed[place] for place in sorted(values)], config)
         config.hydra.overrides.task = list(overrides)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from duckrow.api.calls.script_again import Script
 
 _CALLED = "_run_hydra"  # in hydra.main; every function that it decorates calls this
+_PARSER = "get_args_parser"  # and before it this
 
 
 def script_of_function(function: TaskFunction) -> Script | None:
@@ -18,6 +20,12 @@ def script_of_function(function: TaskFunction) -> Script | None:
     from duckrow.api.calls.script_again import script_of
 
     return script_of(function) if hasattr(import_module("hydra.main"), _CALLED) else None
+
+
+@functools.cache
+def args_parser() -> Any:
+    """Hydra's own, which takes as long to make as to execute a script; a preloaded parent makes it for all its runs."""
+    return import_module("hydra._internal.utils").get_args_parser()
 
 
 def function_in(script: Script, name: str) -> TaskFunction:
@@ -32,12 +40,13 @@ def function_in(script: Script, name: str) -> TaskFunction:
             stop_if_there()
 
     hydra_main = import_module("hydra.main")
-    usual = getattr(hydra_main, _CALLED)
-    setattr(hydra_main, _CALLED, instead)
+    ours = {_CALLED: instead, _PARSER: args_parser}
+    usual = {each: getattr(hydra_main, each) for each in ours if hasattr(hydra_main, each)}
+    vars(hydra_main).update((each, ours[each]) for each in usual)
     try:
         found = getattr(execute(script, name), name)
     finally:
-        setattr(hydra_main, _CALLED, usual)
+        vars(hydra_main).update(usual)
     if reached:
         return reached[0]
     is_decorated = getattr(found, "__globals__", {}).get("__name__") == "hydra.main"

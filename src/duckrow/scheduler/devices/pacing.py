@@ -50,8 +50,8 @@ class Pacing:
                 self._note(mono)
                 self._crowds.came(attempt.id, attempt.holds[0][0], mono)
 
-    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> None:
-        """Called before its reservation is released, in the tick's transaction."""
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float, busy: float | None = None) -> None:
+        """Called before its reservation is released, in the tick's transaction. `busy`: its GPU, in percent."""
         needs, lasted_s = needs_from(attempt.job.needs), mono - attempt.started.mono
         if attempt.job.needs is None or not attempt.holds[0].device.is_gpu:
             return
@@ -59,7 +59,7 @@ class Pacing:
         gpu = attempt.holds[0][0]
         self._note(mono, {gpu: self._state.booked.jobs[gpu] - 1})
         if succeeded and together is not None and needs.auto and needs.recipe and lasted_s >= _SHORTEST_S:
-            self._learn((needs.recipe, self._gpus.model(gpu)), Finished(together, lasted_s))
+            self._learn((needs.recipe, self._gpus.model(gpu)), Finished(together, lasted_s, busy))
 
     def _note(self, mono: float, but: Mapping[str, int] | None = None) -> None:
         self._crowds.note({**self._state.booked.jobs, **(but or {})}, mono)

@@ -27,8 +27,12 @@ class DryHost:
         clock: HandClock,
         host_id: int = DAEMON,
         observer: Observer | None = None,
+        begins: bool = True,
     ) -> None:
-        """`machine`: the real devices; `offer`: what the user says about them. MPS cannot be started."""
+        """`machine`: the real devices; `offer`: what the user says about them. MPS cannot be started.
+
+        `begins`: False if the owner of the loop begins it.
+        """
         policy = offer.machine.policy.but(mps="off")
         self.database = Database(folder, durable=False)
         self.reactor = HandReactor(clock)
@@ -43,7 +47,8 @@ class DryHost:
             observer,
             offer.machine._replace(policy=policy),
         )
-        self.loop.begin()
+        if begins:
+            self.loop.begin()
 
     def die(self) -> None:
         """As if killed: nothing more is written, and others see it at once. Running jobs keep running."""

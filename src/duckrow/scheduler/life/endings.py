@@ -13,6 +13,7 @@ from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Obse
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.life.delays import Delays
+from duckrow.scheduler.life.learned_times import LearnedTimes
 from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.preload_hint import PreloadHint
 from duckrow.scheduler.life.suspending import Suspending
@@ -36,6 +37,7 @@ class Endings:
         lining_up: LiningUp,
         delays: Delays,
         suspending: Suspending,
+        times: LearnedTimes,
     ) -> None:
         self._state = state
         self._store = store
@@ -47,6 +49,7 @@ class Endings:
         self._lining_up = lining_up
         self._delays = delays
         self._suspending = suspending
+        self._times = times
         self._preload_hint = PreloadHint(observer)
         # Before anything else starts: this may have been the last failure that --max-failures allows.
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
@@ -111,6 +114,7 @@ class Endings:
             self._store.use.note(attempt, use)
         if outcome is Outcome.SUCCEEDED:
             self._preload_hint.after(attempt, use, lasted_s)
+            self._times.note(attempt.job, lasted_s)
         verdict = self._verdict(attempt, outcome, use, lasted_s, detail)
         verdict = self._broken_gpus.judge(attempt, verdict, lasted_s, now)
         self._lining_up.note_pace(lasted_s)

@@ -7,10 +7,18 @@ class WishCursor:
     def __init__(self) -> None:
         self.after: int | None = None  # the last wish that we looked at; 0: none yet; None: there are no more
         self._came = False  # new ones came while some were left: look at all of them again
+        self.is_resting = False  # the rest has to wait a little, though some are left
 
     @property
     def are_left(self) -> bool:
         return self.after is not None
+
+    @property
+    def are_due(self) -> bool:
+        return self.are_left and not self.is_resting
+
+    def rest(self, rests: bool) -> None:
+        self.is_resting = rests
 
     def look(self) -> None:
         """There may be new ones, and some that another host had to fulfil may be ours now."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from duckrow.core.clock import Now
@@ -20,13 +21,17 @@ from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.state import HostState
 from duckrow.store.hosts import DAEMON
 from duckrow.store.life.wishes import UnfulfilledWish
+from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
 _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
-AT_A_TIME = 500  # at most this many wishes per tick: about 25 ms
+AT_A_TIME = 500  # at most this many wishes per tick
+_LONG_S, _SHORT_S = 0.015, 0.007  # a tick that takes longer has fewer of them next time; a shorter one more
+_FEWEST, _FIRST = 25, 100
+_KILLED_EARLY = "killed before it started"
 
 
 class WrongWish(DuckrowError):
@@ -47,6 +52,7 @@ class Wishes:
         engine: Engine,
         suspending: Suspending,
         stopping: Stopping,
+        checkpointer: Checkpointer,
     ) -> None:
         self._state = state
         self._database = database
@@ -55,24 +61,51 @@ class Wishes:
         self._engine = engine
         self._suspending = suspending
         self._stopping = stopping
+        self._checkpointer = checkpointer
+        self._at_a_time = _FIRST
 
     def fulfil(self, now: Now) -> None:
         """Fulfil the wishes for our own jobs, and leave the others to their hosts.
 
         Only a few at a time, so that the loop continues soon: killing a million jobs takes a minute.
         """
-        after = self._state.wishes.after
-        if after is None:
+        cursor = self._state.wishes
+        cursor.rest(cursor.are_left and self._checkpointer.is_moving_much)
+        if cursor.after is None or cursor.is_resting:
             return
-        some = self._store.wishes.unfulfilled(after, AT_A_TIME)
-        self._state.wishes.seen(some[-1].id if len(some) == AT_A_TIME else None)
+        began, at_most = time.monotonic(), min(self._at_a_time, AT_A_TIME)
+        some = self._store.wishes.unfulfilled(cursor.after, at_most)
+        cursor.seen(some[-1].id if len(some) == at_most else None)
         watched = {attempt.job.id: attempt for attempt in self._state.live.values()}
-        for each in _who_waits_first(some):
+        for each in _who_waits_first(self._without_kills_of_queued(some, watched, now)):
             try:
                 if self._fulfil(each, watched.get(each.job_id), now):
-                    self._store.wishes.forget(each.id)
+                    self._store.wishes.forget([each.id])
             except (IllegalTransition, ValueError) as error:
                 raise WrongWish(each, error) from error
+        if len(some) == at_most:
+            self._learn_pace(time.monotonic() - began)
+
+    def _learn_pace(self, took_s: float) -> None:
+        """How many wishes a tick can fulfil without keeping the loop away for long."""
+        if took_s > _LONG_S:
+            self._at_a_time = max(self._at_a_time // 2, _FEWEST)
+        elif took_s < _SHORT_S:
+            self._at_a_time = min(self._at_a_time * 2, AT_A_TIME)
+
+    def _without_kills_of_queued(
+        self, wishes: list[UnfulfilledWish], watched: Mapping[int, LiveAttempt], now: Now
+    ) -> list[UnfulfilledWish]:
+        """Kill the queued jobs together, if nothing else is wished and no job waits for another. Returns the rest."""
+        if self._store.dependencies.any_wait or not all(is_kill(each.wish) for each in wishes):
+            return wishes
+        ours = {host_id for host_id in {each.host_id for each in wishes} if self._is_ours(host_id)}
+        waiting = {each.id: each.job_id for each in wishes if each.host_id in ours and each.job_id not in watched}
+        if waiting:
+            self._store.moves.kill_queued(list(waiting.values()), now.wall, _KILLED_EARLY)
+            self._store.wishes.forget_settled(list(waiting))
+            self._state.look_again()
+        return [each for each in wishes if each.id not in waiting]
 
     def _fulfil(self, each: UnfulfilledWish, attempt: LiveAttempt | None, now: Now) -> bool:
         if attempt is None:
@@ -83,7 +116,7 @@ class Wishes:
     def forget(self, wish_id: int) -> None:
         """Forget a wish that was in the way."""
         with self._database.transaction():
-            self._store.wishes.forget(wish_id)
+            self._store.wishes.forget([wish_id])
 
     def _of_live(self, wish: str, attempt: LiveAttempt, now: Now) -> None:
         """A wish for a job that has an attempt here."""
@@ -104,7 +137,7 @@ class Wishes:
         if state in LIVE or not self._is_ours(each.host_id):
             return False
         if is_kill(each.wish) and state is State.QUEUED:
-            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, "killed before it started")
+            self._store.moves.finish(each.job_id, State.QUEUED, Outcome.KILLED, now.wall, _KILLED_EARLY)
         elif each.wish == Wish.RERUN and state is State.DONE:
             host_id = each.host_id if self._host.is_alive(each.host_id) else DAEMON
             self._store.reruns.rerun(each.job_id, now.wall, host_id)

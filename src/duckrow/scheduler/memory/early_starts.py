@@ -17,6 +17,7 @@ from duckrow.core.memory.knowledge import Basis, RecipePeak
 from duckrow.core.memory.prediction import expected_of
 from duckrow.core.schedule.backfill import Front
 from duckrow.core.schedule.decide import Decision, Start, machine_has_room
+from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.seen import Seen
@@ -25,12 +26,22 @@ from duckrow.store.attempts.use import AttemptUseStore
 
 _LOOKED_AT = 16  # of the jobs that wait
 _TELLS_S = 8.0  # after less time, readings are too far apart to tell how exactly a run keeps to its course
+_SOON_S = 5.0  # a job that gives way needs some time to end
+_GIVES_WAY = "it started early, and others need their memory sooner than they did before"
 _COMPARED = 16  # runs of a recipe: older ones may have been in other company
 
 
 class EarlyStarts:
-    def __init__(self, state: HostState, watch: Watch, uses: AttemptUseStore, reservations: ReservationStore) -> None:
+    def __init__(
+        self,
+        state: HostState,
+        watch: Watch,
+        stopping: Stopping,
+        uses: AttemptUseStore,
+        reservations: ReservationStore,
+    ) -> None:
         self._state = state
+        self._stopping = stopping
         self._watch = watch
         self._uses = uses
         self._reservations = reservations
@@ -69,6 +80,23 @@ class EarlyStarts:
             if course is not None and verdict.outcome is Outcome.SUCCEEDED:
                 times = self._times.setdefault(needs.recipe, deque(maxlen=_COMPARED))
                 times.append((at - attempt.started.wall) / course.lasted_s)
+
+    def look(self, now: Now) -> None:
+        """Late joiners give way first: before one that reserved its memory runs out, stop the last that came early."""
+        for attempt in reversed(self._early() if self._owed else []):
+            if attempt.stop_began_mono is None and self._takes_what_others_need(attempt.gpus[0], now.mono):
+                self._stopping.begin(attempt, Outcome.OUT_OF_MEMORY, now, _GIVES_WAY)
+                return
+
+    def _takes_what_others_need(self, gpu: str, mono: float) -> bool:
+        reading, machine = self._watch.observation.readings.get(gpu), self._watch.gpus.machine
+        here = [attempt for attempt in self._state.running if gpu in attempt.gpus]
+        if reading is None or reading.free_mb is None or gpu not in machine.total_mb:
+            return False
+        if any(attempt.stop_began_mono is not None for attempt in here):  # what it uses is about to be free
+            return False
+        entitled = [self._tenancy(each, gpu, machine, mono) for each in here if each.job.id not in self._owed]
+        return sum(max(each.most_mb(0.0, _SOON_S) - each.used_mb, 0) for each in entitled) > reading.free_mb
 
     # -- one more ---------------------------------------------------------------------------------------------
 
@@ -149,11 +177,11 @@ class EarlyStarts:
     # -- what is known ----------------------------------------------------------------------------------------
 
     def _course_of(self, job: QueuedJob) -> Course | None:
-        """What the same command did before; None: unknown, or it ran out of memory."""
+        """What the same command did before; None: unknown, or it ran out of memory or gave way."""
         needs, known = needs_from(job.needs), self._watch.learning.known
         (model,) = self._watch.gpus.given_out.models
         peak = known.peaks.get((needs.recipe, model))
-        if peak is None or needs.ooms or not needs.auto:
+        if peak is None or needs.ooms or needs.gpu_mem_mb is not None or not needs.auto:
             return None
         expected = expected_of(needs, known, self._watch.gpus.given_out)
         if expected is None or expected.basis is not Basis.SAME:

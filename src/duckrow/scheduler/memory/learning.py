@@ -144,8 +144,8 @@ class Learning:
         if use.peak_mb and not use.is_guess and attempt.job.needs is not None:
             self._learn(attempt, use.peak_mb)
 
-    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float) -> None:
-        self._pacing.ended(attempt, succeeded, mono)
+    def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float, use: Use | None = None) -> None:
+        self._pacing.ended(attempt, succeeded, mono, use.busy_while_used if use is not None else None)
         self._counted.discard(attempt.id)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:

@@ -235,7 +235,7 @@ class Watch:
         self.observation.mistrust(attempt.gpus, mono)
         if use is not None and succeeded:
             self.learning.from_success(attempt, use)
-        self.learning.ended(attempt, succeeded, mono)
+        self.learning.ended(attempt, succeeded, mono, use)
         return use
 
     def foreign_mb(self, gpu: str) -> int:

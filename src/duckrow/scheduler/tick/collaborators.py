@@ -15,9 +15,11 @@ from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.life.batch_plans import BatchPlans
 from duckrow.scheduler.life.clock_steps import ClockSteps
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.endings import Endings
+from duckrow.scheduler.life.learned_times import LearnedTimes
 from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.stopping import Stopping
@@ -33,7 +35,9 @@ from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore
+from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.life.delays import DelayStore
+from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
@@ -65,9 +69,10 @@ class Collaborators(NamedTuple):
     wishes: Wishes
     endings: Endings
     recovery: Recovery
+    batch_plans: BatchPlans
 
 
-def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborators:
+def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer: Checkpointer) -> Collaborators:
     """`machine`: the machine when nobody uses it."""
     database, host, store, engine, reactor, _, observer = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
@@ -83,6 +88,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
     watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
     sharing = MpsSharing(state, host.folder.root, observer, gpus)
     suspending = Suspending(store.suspensions, engine)
+    learned_times = LearnedTimes(AnswerStore(database))
     stopping = Stopping(store.attempts, suspending)
     return Collaborators(
         new_attempts,
@@ -95,10 +101,14 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine) -> Collaborat
         Drains(state, database, gpus),
         stopping,
         Enforcing(state, watch, stopping),
-        EarlyStarts(state, watch, store.use, store.reservations),
-        Wishes(state, database, store, host, engine, suspending, stopping),
-        Endings(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
+        EarlyStarts(state, watch, stopping, store.use, store.reservations),
+        Wishes(state, database, store, host, engine, suspending, stopping, checkpointer),
+        Endings(
+            *(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
+            learned_times,
+        ),
         Recovery(state, store.attempts, host, engine, reactor, watch),
+        BatchPlans(state, learned_times, learning.ask_of),
     )
 
 

@@ -32,6 +32,7 @@ class ObservePhase:
         self._collaborators.watch.observe(now)
         self._collaborators.endings.settle(self._state.reports, now)
         self._collaborators.enforcing.look(now)
+        self._collaborators.early_starts.look(now)
         self._fulfil_wishes(changed, now)
         self._collaborators.delays.release(now)
         self._collaborators.clock_steps.look(now)

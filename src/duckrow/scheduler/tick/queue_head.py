@@ -24,6 +24,11 @@ class QueueHead:
         """Whether any of them asks for more than devices, such as memory. Kept: most queues have none."""
         return self._with_needs > 0
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all the jobs that may start."""
+        return self._whole and not self.stale
+
     def is_to_be_read(self, full: frozenset[str]) -> bool:
         """`full`: the scopes that have reached their limit."""
         return self.stale or full != self._full or (not self.jobs and not self._whole)

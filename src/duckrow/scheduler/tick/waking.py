@@ -9,6 +9,7 @@ from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 
 _BATCH_S = 0.01  # how long the ends of short jobs may wait to be written together
+_REST_S = 0.005  # how long wishes wait before they look again whether the log was moved
 
 
 class Waking:
@@ -26,6 +27,8 @@ class Waking:
         dues = [state.wake_mono, self._watch.due_mono(mono), self._watch.faults_due_mono(mono)]
         if state.lined_up:
             dues.append(state.ticked_mono + SLOW_S)  # a lined-up job may wait behind a slow one
+        if state.wishes.is_resting:
+            dues.append(state.ticked_mono + _REST_S)
         if state.reports:
             dues.append(state.ticked_mono + _BATCH_S if self._all_lined_up() else mono)
         known = [due for due in dues if due is not None]

@@ -7,12 +7,15 @@ read jobs take their lists from here.
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Any
 
 from duckrow.core.jobs.editing import EDITABLE
 from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.store.jobs.waiting import WAITING
 from duckrow.store.sqlite.database import to_sql
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _KEPT_ELSEWHERE = frozenset({"not_before", "delay_s", "variables", "point", "slurm"})  # or in several columns
 

@@ -15,7 +15,7 @@ from duckrow.store.jobs.columns import LISTS
 from duckrow.store.life.dependencies import DependencyStore
 from duckrow.store.limits import LimitStore
 from duckrow.store.sqlite.connection import load_queries
-from duckrow.store.sqlite.database import Database, to_sql
+from duckrow.store.sqlite.database import Database, slices, to_sql
 
 _SQL = load_queries("control", LISTS)
 _RECORDED = (
@@ -73,7 +73,7 @@ class WaitingFacts(NamedTuple):
 
 
 class ControlStore:
-    """Each method is one transaction, and returns the jobs that it applied to."""
+    """Each method returns the jobs that it applied to. Few jobs are one transaction, many are a few slices."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -90,8 +90,13 @@ class ControlStore:
 
     def _each(self, statement: str, ids: Iterable[int], values: Mapping[str, Any]) -> list[int]:
         """Returns the jobs that were still queued, and so were changed."""
-        with self.database.transaction():
-            return [job_id for job_id in ids if self._run(statement, {"id": job_id, **values}).rowcount]
+        changed: list[int] = []
+        for some in slices(list(ids)):
+            with self.database.transaction():
+                queued = [row[0] for row in self._run("queued_among", {"ids": json.dumps(some)})]
+                self._run(statement, {"ids": json.dumps(queued), **values})
+            changed += queued
+        return changed
 
     def _run(self, statement: str, values: Mapping[str, Any]) -> sqlite3.Cursor:
         return self.database.execute(_SQL[statement], values)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from duckrow.core.jobs.job_filter import NO_FAILURES, Filter
 from duckrow.store.sqlite.database import to_sql
 
-Condition = tuple[str, dict[str, Any]]  # SQL, and its values
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
+
+    Condition = tuple[str, dict[str, Any]]  # SQL, and its values
+
 
 _HAS_TEXT = "(j.command LIKE :text ESCAPE '\\' OR j.name LIKE :text ESCAPE '\\' OR j.project LIKE :text ESCAPE '\\')"
 _HAS_TEXT_OR_ID = f"({_HAS_TEXT} OR j.id = :id_of_text)"
@@ -21,7 +25,8 @@ _LIKE_SIGN = re.compile(r"[\\%_]")
 
 
 def condition_of(filter: Filter, now: float) -> Condition:
-    wanted, values = ["1"], dict[str, Any]()
+    wanted: list[str] = ["1"]
+    values: dict[str, Any] = {}
 
     def want(condition: str, **more: Any) -> None:
         wanted.append(condition)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
+from duckrow.core.jobs.title import full_name, job_words
 from duckrow.core.life.wishes import is_kill
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.jobs.listed_job import OF_JOB, ListedJob, LiveJob
 from duckrow.store.life.suspension import is_by_itself
 from duckrow.store.sqlite.connection import load_queries, told_plainly
-from duckrow.store.sqlite.database import Database, to_sql
+from duckrow.store.sqlite.database import Database, slices, to_sql
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from duckrow.core.clock import Now
     from duckrow.core.jobs.job import JobSpec
     from duckrow.core.jobs.selection import Selection
@@ -26,12 +29,23 @@ BY_ID = "j.id"
 
 
 class Glance(NamedTuple):
-    """What must be known about a job to hold or move it; quick to read for many."""
+    """What must be known about a job to hold, move, kill or rerun it; quick to read for many."""
 
     id: int
     state: str
     outcome: str | None
-    held: bool
+    held: int  # whether
+    name: str
+    array_index: int | None
+
+    @property
+    def words(self) -> str:
+        """Its name for people."""
+        return job_words(self.id, self.array_index)
+
+    @property
+    def full_name(self) -> str:
+        return full_name(self.name, self.array_index)
 
 
 class JobStore:
@@ -118,8 +132,7 @@ class JobStore:
         return self.pick(where, {"ids": json.dumps(list(ids))})
 
     def glance(self, ids: Iterable[int]) -> list[Glance]:
-        rows = self.database.all(_SQL["glance"], {"ids": json.dumps(list(ids))})
-        return [Glance(row["id"], row["state"], row["outcome"], bool(row["held"])) for row in rows]
+        return self.database.values(Glance, _SQL["glance"], {"ids": json.dumps(list(ids))})
 
     def of_host(self, host_id: int) -> list[ListedJob]:
         return self.pick("j.host_id = :host_id", {"host_id": host_id})
@@ -171,17 +184,18 @@ class JobStore:
     # -- wishing ----------------------------------------------------------------------------------------------
 
     def wish(self, job_ids: Iterable[int], wish: str) -> None:
-        now = time.time()
-        with self.database.transaction():
-            in_order = self._who_is_killed_first(job_ids) if is_kill(wish) else job_ids
-            self.database.execute_many(
-                _SQL["add_wish"], [{"job_id": job_id, "wish": wish, "at": now} for job_id in in_order]
-            )
+        """A few thousand at a time, so that a host can write in between."""
+        in_order = self._who_is_killed_first(job_ids) if is_kill(wish) else list(job_ids)
+        for some in slices(in_order):
+            with self.database.transaction():
+                values = {"ids": json.dumps(some), "wish": wish, "at": time.time()}
+                self.database.execute(_SQL["add_wishes"], values)
 
     def _who_is_killed_first(self, job_ids: Iterable[int]) -> list[int]:
         """Running jobs first, as a million may wait; then the youngest: one that waits for another would be skipped."""
-        live = {row[0] for row in self.database.execute(_SQL["with_an_attempt"])}
-        return sorted(job_ids, key=lambda job_id: (job_id not in live, -job_id))
+        live = {row[0] for row in self.database.all(_SQL["with_an_attempt"])}
+        in_order = sorted(job_ids, reverse=True)
+        return [*filter(live.__contains__, in_order), *(job_id for job_id in in_order if job_id not in live)]
 
     def wished(self) -> set[int]:
         """The jobs with a wish that is not fulfilled yet."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from duckrow.core.devices.device import CPU_SLOTS_IN_SQL
 from duckrow.core.jobs.job_filter import Filter
@@ -18,6 +17,10 @@ from duckrow.store.jobs.listed_job import ListedJob
 from duckrow.store.jobs.waiting import WaitingStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _SQL = load_queries("listing")
 _MOST = 1 << 62  # rows that SQLite can count

@@ -6,7 +6,6 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.needs import Needs, needs_from
@@ -17,9 +16,13 @@ from duckrow.store.life.delays import delayed
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
+
 _SQL = load_queries("requests", LISTS)
 
-MANY = 16  # so many jobs that it is worth looking for what they have in common
+MANY = 16  # from this many jobs on, it is worth looking for what they have in common
 
 
 class EarlierJob(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from duckrow.core.errors import IllegalTransition
@@ -64,6 +65,10 @@ class MoveStore:
             {"job_id": job_id, "before": before, "outcome": outcome, "at": at, "detail": detail},
         )
         self._expect_moved(moved.rowcount, job_id, before, State.DONE)
+
+    def kill_queued(self, job_ids: Sequence[int], at: float, detail: str) -> None:
+        """End those of these jobs that are queued, all at once. Not for jobs that others wait for."""
+        self._database.execute(_SQL["kill_queued"], {"ids": json.dumps(job_ids), "at": at, "detail": detail})
 
     def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
         """Skip these jobs, except those that have started in the meantime."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.store.attempts.attempt_key import key_of
 from duckrow.store.attempts.events import EventStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.jobs.job import LiveAttempt
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
@@ -25,5 +28,9 @@ class WishStore:
         rows = self._database.execute(_SQL["unfulfilled"], {"after": after, "most": most})
         return [UnfulfilledWish._make(row) for row in rows]
 
-    def forget(self, wish_id: int) -> None:
-        self._database.execute(_SQL["forget"], {"id": wish_id})
+    def forget(self, wish_ids: Sequence[int]) -> None:
+        self._database.execute(_SQL["forget"], {"ids": json.dumps(wish_ids)})
+
+    def forget_settled(self, wish_ids: Sequence[int]) -> None:
+        """Forget those of jobs that have no attempt now: those of the others are for the hosts that watch them."""
+        self._database.execute(_SQL["forget_settled"], {"ids": json.dumps(wish_ids)})

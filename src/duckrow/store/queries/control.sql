@@ -1,13 +1,17 @@
 -- What front ends change of jobs that wait. Each is a compare-and-set on `queued`: a job that has started is left alone.
 
 -- name: set_held
-UPDATE jobs SET held = :held WHERE id = :id AND state = 'queued'
+UPDATE jobs SET held = :held WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'queued'
 
 -- name: set_priority
-UPDATE jobs SET priority = :priority WHERE id = :id AND state = 'queued'
+UPDATE jobs SET priority = :priority WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'queued'
 
 -- name: rehost
-UPDATE jobs SET host_id = :host_id WHERE id = :id AND state = 'queued'
+UPDATE jobs SET host_id = :host_id WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'queued'
+
+-- name: queued_among
+SELECT j.id FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value WHERE j.state = 'queued'
+ORDER BY wanted.key
 
 -- name: set_position
 UPDATE jobs SET position = :position, priority = :priority WHERE id = :id AND state = 'queued'

@@ -16,7 +16,7 @@ INSERT INTO environments (variables) VALUES (:variables)
 SELECT variables FROM environments WHERE id = :id
 
 -- name: glance
-SELECT id, state, outcome, held FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
+SELECT id, state, outcome, held, name, array_index FROM jobs WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: pick
 SELECT {listed_job},
@@ -42,9 +42,10 @@ FROM live_here a JOIN jobs j ON j.id = a.job_id
 LEFT JOIN points p ON p.job_id = j.id LEFT JOIN sweeps s ON s.id = p.sweep_id
 ORDER BY a.job_id
 
--- name: add_wish
--- Of a job that is gone nobody wishes anything: no host would ever fulfil it.
-INSERT INTO wishes (job_id, wish, at) SELECT id, :wish, :at FROM jobs WHERE id = :job_id
+-- name: add_wishes
+-- Of a job that is gone nobody wishes anything: no host would ever fulfil it. CROSS: in the order of the ids.
+INSERT INTO wishes (job_id, wish, at)
+SELECT j.id, :wish, :at FROM json_each(:ids) wanted CROSS JOIN jobs j ON j.id = wanted.value ORDER BY wanted.key
 
 -- name: with_an_attempt
 SELECT job_id FROM attempts WHERE ended_at IS NULL

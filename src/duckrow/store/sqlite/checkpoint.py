@@ -9,6 +9,7 @@ import threading
 from duckrow.store.sqlite.database import Database
 
 _EVERY_COMMITS = 500
+_EVERY_ROWS = 40_000  # or this many changed rows: a log of about 10 MB
 _LARGE_BYTES = 8 << 20
 
 
@@ -19,12 +20,32 @@ class Checkpointer:
         self._database = database
         self._path = database.path
         self._commits = 0
+        self._rows = database.changed_rows  # when the last checkpoint began
+        self._is_large = False
         self._thread: threading.Thread | None = None
+
+    @property
+    def is_moving_much(self) -> bool:
+        """Whether a large log is being moved. What is in no hurry should wait until that is done.
+
+        SQLite starts at its beginning again only when all of it was moved. If much is written meanwhile, it grows and
+        grows.
+        """
+        return self._is_large and self._is_running
+
+    @property
+    def _has_much(self) -> bool:
+        return not 0 <= self._database.changed_rows - self._rows < _EVERY_ROWS  # below 0: it was opened again
+
+    @property
+    def _is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
     def committed(self) -> None:
         self._commits += 1
-        if self._commits >= _EVERY_COMMITS and not (self._thread and self._thread.is_alive()):
-            self._commits = 0
+        if (self._commits >= _EVERY_COMMITS or self._has_much) and not self._is_running:
+            self._is_large = self._has_much
+            self._commits, self._rows = 0, self._database.changed_rows
             self._thread = threading.Thread(target=self._checkpoint, daemon=True)
             self._thread.start()
 

@@ -6,17 +6,18 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.before_opening import look_before_opening
 from duckrow.store.sqlite.connection import BUSY_S, connect, told_plainly
 from duckrow.store.sqlite.database_files import files_of
 
-Parameters = Sequence[Any] | Mapping[str, Any]
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
 
-
-V = TypeVar("V", bound=tuple[Any, ...])  # a NamedTuple
+    Parameters = Sequence[Any] | Mapping[str, Any]
+    V = TypeVar("V", bound=tuple[Any, ...])  # a NamedTuple
 
 _MAPPED_BYTES = 1 << 30
 _READERS_MS = 2000
@@ -102,6 +103,11 @@ class Database:
             row = self._connection.execute(statement, parameters).fetchone()
             return None if row is None else row[0]
 
+    @property
+    def changed_rows(self) -> int:
+        """How many rows we have changed since this database was opened, by triggers too."""
+        return self._connection.total_changes
+
     def map_into_memory(self) -> None:
         """For frequent readers: without copying pages, reading all jobs takes half the time."""
         self._mapped = True
@@ -137,6 +143,14 @@ class Database:
 
     def close(self) -> None:
         self._connection.close()
+
+
+_AT_ONCE = 2_000
+
+
+def slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """For changes of many jobs: each slice is a transaction of milliseconds, so that others can write in between."""
+    return (ids[at : at + _AT_ONCE] for at in range(0, len(ids), _AT_ONCE))
 
 
 def to_sql(text: str) -> str | bytes:

@@ -10,7 +10,10 @@ from duckrow.core.devices.inventory import Seat
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, seats_from
 from duckrow.store.sqlite.connection import explain, migrations
-from duckrow.store.sqlite.database import Parameters
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from duckrow.store.sqlite.database import Parameters
 
 NEWEST_FORM = len(migrations())
 

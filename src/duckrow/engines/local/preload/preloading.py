@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.jobs.title import without_call
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import Reactor
+from duckrow.core.ports import RUNS_FOLLOW, Reactor
 from duckrow.engines.local.processes.processes import TAG
 
 MOST_PARENTS = 4
@@ -171,7 +171,7 @@ class PreloadedParents:
         key = _key_of(command, job)
         if key not in self._parents:
             self._wanted[key] += 1
-            if self._wanted[key] < _WORTH_IT:
+            if self._wanted[key] < _WORTH_IT and RUNS_FOLLOW.encode() not in base:
                 return None
             if len(self._parents) >= MOST_PARENTS and not self._end_oldest():
                 return None

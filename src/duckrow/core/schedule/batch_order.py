@@ -1,0 +1,70 @@
+"""In which order jobs that came together start, once it is known how long they run.
+
+Long jobs that start last stick out at the end, and long jobs that start first make all others wait. So some short jobs
+go first, then the others, the longest first. How many short ones: as few as it takes for the jobs to wait no longer, on
+average, than in the order in which they came, according to a forecast. Only if the batch ends clearly sooner may they
+wait longer, and by no greater share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from duckrow.core.schedule.backfill import TOGETHER_S, Comer
+from duckrow.core.schedule.forecast import BusyDevices, ExpectedLoad, Forecast, forecast
+
+FEWEST = 3
+"""Jobs of a batch: with fewer, their order hardly matters."""
+
+_CLEARLY = 0.05
+_SHORT_FIRST = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)  # which share of the jobs
+
+
+class BatchComer(Comer, Protocol):
+    @property
+    def project(self) -> str: ...
+
+
+def batch_length(queue: Sequence[BatchComer]) -> int:
+    """How many of the first jobs of a queue came together, so that their order does not matter to anybody.
+
+    They have one priority and project, and nobody has moved one of them ahead of another.
+    """
+    first = queue[0]
+    for number, job in enumerate(queue[1:], start=1):
+        together = job.created_at <= first.created_at + TOGETHER_S and job.id > queue[number - 1].id
+        if not together or job.priority != first.priority or job.project != first.project:
+            return number
+    return len(queue)
+
+
+def best_order(
+    came: Sequence[ExpectedLoad], free: Sequence[int], busy: Sequence[BusyDevices]
+) -> Sequence[ExpectedLoad]:
+    """`came`: the jobs of a batch, in the order in which they came. They keep it if no other order is better."""
+    in_turn = forecast(came, free, busy)
+    for order in _orders(came):
+        told = forecast(order, free, busy)
+        if told.ends_s <= in_turn.ends_s and told.waits_s <= _may_wait_s(in_turn, told):
+            return order
+    return came
+
+
+def _may_wait_s(in_turn: Forecast, told: Forecast) -> float:
+    sooner = 1 - told.ends_s / in_turn.ends_s if in_turn.ends_s else 0.0
+    return in_turn.waits_s * (1 + max(sooner - _CLEARLY, 0.0))
+
+
+def _orders(loads: Sequence[ExpectedLoad]) -> Iterator[list[ExpectedLoad]]:
+    """The one that should end soonest comes first."""
+    short = sorted(loads, key=lambda load: load.seconds)
+    for share in _SHORT_FIRST:
+        first = int(share * len(short))
+        yield short[:first] + sorted(short[first:], key=_size, reverse=True)
+
+
+def _size(load: ExpectedLoad) -> float:
+    """Among long jobs, those that take much of the devices go first: the others fit in between."""
+    return load.seconds * math.sqrt(load.area)

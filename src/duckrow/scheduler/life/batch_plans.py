@@ -1,0 +1,74 @@
+"""In which order the waiting jobs of a batch start: `core/schedule/batch_order.py` has the rule.
+
+A batch is planned when its run times are known, and again when much more is known. Otherwise a tick only looks it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.devices.machine import Machine
+from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.schedule.batch_order import FEWEST, batch_length, best_order
+from duckrow.core.schedule.decide import AskOf
+from duckrow.core.schedule.machine_load import MachineLoad
+from duckrow.scheduler.life.learned_times import LearnedTimes
+from duckrow.scheduler.state import HostState
+
+_KNOWS_BETTER = 1.5  # times as many run times are known
+_MORE_RUNS = 8  # at least
+
+
+class _Plan(NamedTuple):
+    order: Sequence[int]  # the ids of the jobs; empty: they keep their order
+    jobs: frozenset[int]
+    known: int  # how many run times were known when it was made
+
+
+class BatchPlans:
+    def __init__(self, state: HostState, times: LearnedTimes, ask_of: AskOf) -> None:
+        self._state = state
+        self._times = times
+        self._ask_of = ask_of
+        self._plans: list[_Plan] = []
+
+    def in_order(
+        self, queue: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float
+    ) -> Sequence[QueuedJob]:
+        """The queue, with each batch in its best order. If more wait than a tick looks at, all keep their turn."""
+        if len(queue) < FEWEST or not self._state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
+            return queue
+        if len(queue) <= len(seats) - len(self._state.live) or not self._times.version:
+            return queue  # all start now, or nothing is known
+        ordered: list[QueuedJob] = []
+        kept: list[_Plan] = []
+        while len(ordered) < len(queue):
+            first = len(ordered)
+            batch = queue[first : first + batch_length(queue[first:])]
+            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= FEWEST else None
+            if plan is not None:
+                kept.append(plan)
+                if plan.order:
+                    waiting = {job.id: job for job in batch}
+                    batch = [waiting[job_id] for job_id in plan.order if job_id in waiting]
+            ordered += batch
+        self._plans = kept
+        return ordered
+
+    def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
+        ids = [job.id for job in batch]
+        known = next((plan for plan in self._plans if plan.jobs.issuperset(ids)), None)
+        if known is None or self._times.version >= max(known.known * _KNOWS_BETTER, known.known + _MORE_RUNS):
+            return self._made(batch, seats, machine, mono)
+        return known
+
+    def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
+        load = MachineLoad([seat for seat in seats if not seat.side], machine, self._times.expected, self._ask_of)
+        came = load.of_jobs(batch)
+        order: list[int] = []
+        if came is not None:
+            best = best_order(came, load.free(self._state.booked), load.busy(self._state.live.values(), mono))
+            order = [each.id for each in best] if best is not came else []
+        return _Plan(order, frozenset([job.id for job in batch]), self._times.version)

@@ -1,0 +1,54 @@
+"""In which order jobs that came together start."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from statistics import median
+
+from duckrow.core.devices.inventory import WHOLE
+from duckrow.core.schedule.batch_order import batch_length, best_order
+from duckrow.core.schedule.forecast import ExpectedLoad, forecast
+from tests.core.language import job
+
+FREE = [WHOLE] * 4
+
+
+def loads(*seconds: float) -> list[ExpectedLoad]:
+    return [ExpectedLoad(number, each, 1, WHOLE, False) for number, each in enumerate(seconds)]
+
+
+def test_a_long_job_does_not_stick_out_at_the_end() -> None:
+    came = loads(*[100.0, 80.0, 120.0, 90.0, 110.0, 95.0, 105.0] * 4, 1000.0)
+    order = best_order(came, FREE, [])
+    assert forecast(order, FREE, []).ends_s < 0.75 * forecast(came, FREE, []).ends_s
+    assert forecast(order, FREE, []).waits_s < 1.4 * forecast(came, FREE, []).waits_s
+
+
+def test_jobs_that_last_equally_long_keep_their_order() -> None:
+    came = loads(*[60.0] * 12)
+    assert [load.id for load in best_order(came, FREE, [])] == list(range(12))
+
+
+def test_no_order_ends_later_or_lets_jobs_wait_longer_by_more_than_it_ends_sooner() -> None:
+    seed = os.urandom(4).hex()
+    random, gains = Random(seed), []
+    for _ in range(40):
+        came = loads(*(random.lognormvariate(5, random.uniform(0, 1.5)) for _ in range(random.randint(3, 40))))
+        order = best_order(came, FREE, [])
+        before, after = forecast(came, FREE, []), forecast(order, FREE, [])
+        assert sorted(load.id for load in order) == sorted(load.id for load in came), seed
+        gains.append(after.ends_s / before.ends_s)
+        assert gains[-1] <= 1, seed
+        assert after.waits_s <= before.waits_s * max(2 - gains[-1] - 0.05, 1) + 1e-6, seed
+    assert median(gains) < 0.98, seed
+
+
+def test_a_batch_is_what_came_together_and_nobody_has_put_into_another_order() -> None:
+    def jobs(**changed: object) -> list[object]:
+        return [job(id=1), job(id=2), job(id=3, **changed), job(id=4)]  # type: ignore[arg-type]
+
+    assert batch_length([job(id=1), job(id=2), job(id=3)]) == 3
+    for other in ({"priority": 90}, {"project": "q"}, {"created_at": 601.0}):
+        assert batch_length(jobs(**other)) == 2  # type: ignore[arg-type]
+    assert batch_length([job(id=7), job(id=1), job(id=2)]) == 1

@@ -1,0 +1,272 @@
+"""Copying, writing and parsing quickly gives what OmegaConf and Hydra themselves give, to the letter."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.conf import HydraConf
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
+
+from duckrow.hydra.runs import quick_copies, quick_overrides, quick_yaml
+from tests.hydra.conftest import Application
+
+LONG = "a rather long text that has to be broken into several lines by anybody who writes it as YAML " * 2
+
+
+class Kind(Enum):
+    SGD = 1
+    ADAM = 2
+
+
+@dataclass
+class Optimizer:
+    lr: float = 0.1
+    kind: Kind = Kind.SGD
+    betas: list[float] = field(default_factory=lambda: [0.9, 0.99])
+    either: int | str = 3
+    path: Path | None = Path("/tmp/x")
+    missing: int = MISSING
+
+
+def of_all_kinds() -> DictConfig:
+    config = OmegaConf.create(
+        {
+            "optimizer": OmegaConf.structured(Optimizer),
+            "plain": {"a": 1, "b": [1, {"c": None}, "${optimizer.lr}"], 3: True, 2.5: b"bytes", Kind.ADAM: "x"},
+            "nothing": None,
+            "missing": "???",
+            "interpolation": "${plain.a}",
+            "empty": {"mapping": {}, "list": []},
+        }
+    )
+    OmegaConf.set_readonly(config.plain, True)
+    OmegaConf.set_struct(config.optimizer, True)
+    assert config.plain.b[2] == 0.1  # its flags are known now
+    return config
+
+
+def everything_in(node: Any) -> Any:
+    """What a node consists of, except for what it only remembers, and its parent."""
+    if not hasattr(node, "_metadata"):
+        return node
+    content = node.__dict__.get("_content", node.__dict__.get("_val"))
+    if isinstance(content, dict):
+        content = {key: everything_in(value) for key, value in content.items()}
+    elif isinstance(content, list):
+        content = list(map(everything_in, content))
+    elif hasattr(content, "_metadata"):
+        content = everything_in(content)  # of a union
+    return type(node), vars(node._metadata), content
+
+
+def parents_fit(node: Any) -> bool:
+    children = node.__dict__.get("_content")
+    children = children.values() if isinstance(children, dict) else children if isinstance(children, list) else []
+    return all(child._get_parent() is node and parents_fit(child) for child in children)
+
+
+def test_a_copy_has_everything_that_the_original_has() -> None:
+    config = of_all_kinds()
+    ours, usual = quick_copies.copied(config, {}), copy.deepcopy(config)
+    assert everything_in(ours) == everything_in(usual) == everything_in(config)
+    assert parents_fit(ours)
+    assert OmegaConf.is_readonly(ours.plain)
+    assert OmegaConf.is_struct(ours.optimizer)
+
+
+def test_a_copy_shares_nothing_that_can_be_changed_with_its_original() -> None:
+    config = of_all_kinds()
+    before, ours = everything_in(copy.deepcopy(config)), quick_copies.copied(config, {})
+    OmegaConf.set_readonly(ours.plain, False)
+    ours.plain.b[1].c = 5
+    ours.optimizer.betas.append(1.0)
+    ours.optimizer.lr = 7
+    ours.new = 1
+    OmegaConf.set_struct(ours.empty, True)
+    ours._metadata.resolver_cache["now"]["x"] = 1
+    assert everything_in(config) == before
+
+
+def test_a_part_keeps_its_parent_and_what_was_resolved_before() -> None:
+    config = of_all_kinds()
+    config._metadata.resolver_cache["now"]["x"] = ["then"]
+    ours = quick_copies.copied(config, {})
+    assert ours._metadata.resolver_cache == {"now": {"x": ["then"]}}
+    assert ours._metadata.resolver_cache["now"]["x"] is not config._metadata.resolver_cache["now"]["x"]
+    part = quick_copies.copied(config.plain, {})
+    assert part._get_parent() is config
+    assert part.b[2] == 0.1
+
+
+class Special(DictConfig):
+    """A class of a user."""
+
+
+def test_the_copies_of_a_whole_process_can_be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (DictConfig, ListConfig, *quick_copies._VALUES):
+        monkeypatch.setattr(kind, "__deepcopy__", kind.__deepcopy__)  # put back afterwards
+    config = of_all_kinds()
+    usual, special = copy.deepcopy(config), copy.deepcopy(Special({"a": 1}))
+    quick_copies.copy_quickly()
+    quick_copies.copy_quickly()
+    assert DictConfig.__deepcopy__.__module__ == quick_copies.__name__
+    assert everything_in(copy.deepcopy(config)) == everything_in(usual)
+    assert everything_in(copy.deepcopy(Special({"a": 1}))) == everything_in(special)
+    twice = copy.deepcopy([config, config])
+    assert twice[0] is twice[1]
+
+
+texts = some.text(max_size=200) | some.sampled_from(
+    [LONG, "on", "1e3", "null", "~", "- a", "a: b", "#", "'", "é\n", " x "]
+)
+leaves = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | texts
+values = some.recursive(
+    leaves,
+    lambda inner: some.lists(inner, max_size=4) | some.dictionaries(texts | some.integers(), inner, max_size=4),
+    max_leaves=12,
+)
+configs = some.dictionaries(texts | some.integers() | some.sampled_from(["hydra"]), values, max_size=4)
+
+
+@pytest.mark.no_cover
+@settings(max_examples=30)
+@given(configs, some.dictionaries(some.sampled_from(["job", "runtime", "sweep", "overrides", "help"]), values))
+def test_every_config_is_written_as_omegaconf_writes_it(content: dict[Any, Any], hydra: dict[str, Any]) -> None:
+    for each in (content, {"hydra": hydra}, {**content, "hydra": hydra}):
+        config = OmegaConf.create(without_interpolations(each))
+        usual = quick_yaml._usual(config)
+        assert quick_yaml.quick_yaml(config) == usual
+        assert quick_yaml.quick_yaml(config) == usual  # now it is known
+
+
+def without_interpolations(value: Any) -> Any:
+    """`${` in a text would have to be a correct interpolation, and `???` says that a value is missing."""
+    if isinstance(value, dict):
+        return {without_interpolations(key): without_interpolations(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(without_interpolations, value))
+    return value.replace("${", "$").replace("???", "??") if isinstance(value, str) else value
+
+
+def test_hydras_own_settings_are_written_as_omegaconf_writes_them() -> None:
+    config = OmegaConf.create({"hydra": OmegaConf.structured(HydraConf), "model": {"text": LONG}})
+    for number in range(3):
+        config.hydra.job.num = number
+        config.hydra.runtime.output_dir = f"/runs/{number}/{LONG}"
+        config.hydra.overrides.task = [f"+x={number}", f"text='{LONG}'"]
+        assert quick_yaml.quick_yaml(config) == quick_yaml._usual(config)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda to_yaml: to_yaml(of_all_kinds()),
+        lambda to_yaml: to_yaml(OmegaConf.create({"b": 1, "a": "${b}"}), resolve=True, sort_keys=True),
+        lambda to_yaml: to_yaml(OmegaConf.create({"b": 1, "a": "${b}"}), resolve=True),
+        lambda to_yaml: to_yaml(OmegaConf.create({1: "a"})) + to_yaml(OmegaConf.create({True: "a"})),
+        lambda to_yaml: to_yaml(OmegaConf.create([1, {"a": 2}])),
+        lambda to_yaml: to_yaml(OmegaConf.create({})),
+        lambda to_yaml: to_yaml(DictConfig(None)),
+        lambda to_yaml: to_yaml(Optimizer),
+    ],
+)
+def test_whatever_can_be_written_is_written_in_the_same_way(write: Callable[[Any], str]) -> None:
+    assert write(quick_yaml.quick_yaml) == write(quick_yaml._usual)
+
+
+def test_an_omegaconf_whose_insides_are_not_known_does_everything_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (quick_copies, quick_yaml):
+        monkeypatch.setattr(module, "omegaconf_version", "2.4.0")
+    before = DictConfig.__deepcopy__, OmegaConf.to_yaml
+    quick_copies.copy_quickly()
+    quick_yaml.write_yaml_quickly()
+    assert (DictConfig.__deepcopy__, OmegaConf.to_yaml) == before
+    assert quick_copies.quick_copy(of_all_kinds()) == of_all_kinds()
+
+
+SIMPLE = [
+    "x=1",
+    "+x=-0",
+    "++a.b_1.c=+10",
+    "x=0.1",
+    "x=-12.50",
+    "x=adam",
+    "x=_a",
+    "model.lr=0.001",
+    "null=true_",
+    "_=9",
+    "x=1.0",
+]
+OTHER = [
+    "x=01",
+    "x=1_000",
+    "x=1e-3",
+    "x=.5",
+    "x=1.",
+    "x=True",
+    "x=NULL",
+    "x=inf",
+    "x=nan",
+    "x=a-b",
+    "x=a b",
+    "x=",
+    "x='1'",
+]
+OTHER += [
+    "x=[1]",
+    "x={a: 1}",
+    "~x",
+    "~x=1",
+    "x=${y}",
+    "x=a,b",
+    "m/n=o",
+    "m@n=o",
+    "x=1.5.2",
+    "x= 1",
+    "x=1 ",
+    "=1",
+    "a.0=1",
+]
+
+
+@pytest.mark.parametrize("override", [*SIMPLE, *OTHER])
+def test_an_override_is_parsed_as_hydra_parses_it(override: str) -> None:
+    [usual] = OverridesParser.create().parse_overrides([override])
+    [ours] = quick_overrides.parse_overrides([override])
+    assert repr(ours) == repr(usual)  # NaN is not equal to itself
+    assert type(ours._value) is type(usual._value)
+    assert (quick_overrides._simple(override) is not None) == (override in SIMPLE)
+
+
+@pytest.mark.no_cover
+@settings(max_examples=200)
+@given(some.from_regex(quick_overrides._SIMPLE, fullmatch=True))
+def test_every_simple_override_is_parsed_as_hydra_parses_it(override: str) -> None:
+    assert quick_overrides.parse_overrides([override]) == OverridesParser.create().parse_overrides([override])
+
+
+@pytest.mark.parametrize("wrong", ["x", "x=é", "x=[", "x=1)", "1x=", "+++x=1", "x\n=1"])
+def test_an_override_that_hydra_refuses_is_refused_in_its_words(wrong: str) -> None:
+    said = []
+    for parse in (OverridesParser.create().parse_overrides, quick_overrides.parse_overrides):
+        with pytest.raises(HydraException) as caught:
+            parse(["a=1", wrong])
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_what_runs_share_is_read_once_by_their_preloaded_parent(app: Application) -> None:
+    """If the rehearsal fails, each run reads it for itself, and nobody notices."""
+    app.write("note(len(sys.modules['duckrow.hydra.runs.launch']._shared))")
+    app("x=1,2")
+    assert app.said() == ["1", "1"]

@@ -1,0 +1,74 @@
+"""Jobs of a batch whose run times are known start in the order that ends soonest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.scheduler.conftest import MakeQueue
+from tests.scheduler.language import Queue, slots, succeeds
+
+LENGTHS = [100, 80, 120, 90, 110, 95, 105, 85, 115, 100, 90, 1000]
+
+
+def submit(queue: Queue, lengths: list[int], **fields: Any) -> list[int]:
+    return [
+        queue.add(succeeds(after_s=seconds), command=f"python train.py --steps {seconds}", **fields)
+        for seconds in lengths
+    ]
+
+
+def all_end(queue: Queue, jobs: list[int]) -> float:
+    """How long it takes until all have ended."""
+    began = queue.clock.now().mono
+    while any(queue.state(job) != "succeeded" for job in jobs):
+        queue.passes(5)
+    return queue.clock.now().mono - began
+
+
+def starts(queue: Queue) -> list[int]:
+    return [int(order.removeprefix("start ")) for order in queue.orders() if order.startswith("start")]
+
+
+def test_a_batch_that_has_run_before_ends_sooner_the_next_time(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(3))
+    first = all_end(queue, submit(queue, LENGTHS))
+    again = all_end(queue, submit(queue, LENGTHS))
+    assert again < 0.9 * first
+
+
+def test_who_comes_with_another_priority_or_much_later_is_not_overtaken(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(1))
+    all_end(queue, submit(queue, LENGTHS))
+    queue.orders()
+    jobs = submit(queue, [10, 1000, 10], priority=90) + submit(queue, [10, 10, 1000], priority=50)
+    queue.passes(700)
+    jobs += submit(queue, [1000, 10, 10], priority=50)
+    all_end(queue, jobs)
+    order = starts(queue)
+    assert [set(order[:3]), set(order[3:6]), set(order[6:])] == [set(jobs[:3]), set(jobs[3:6]), set(jobs[6:])]
+
+
+def test_a_job_that_somebody_has_moved_to_the_front_stays_there(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(1))
+    all_end(queue, submit(queue, LENGTHS))
+    running = queue.add(succeeds(after_s=50), command="python other.py")
+    queue.passes(1)
+    jobs = submit(queue, [500, 400, 300, 20])
+    queue.database.execute("UPDATE jobs SET position = position - 1000 WHERE id = ?", (jobs[0],))
+    queue.orders()
+    all_end(queue, [running, *jobs])
+    assert starts(queue)[0] == jobs[0]
+
+
+def test_of_jobs_that_nobody_knows_the_first_starts_first(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(2))
+    jobs = [queue.add(succeeds(after_s=20), command=f"./new-{number}", name=f"n{number}x") for number in range(8)]
+    all_end(queue, jobs)
+    assert starts(queue) == jobs
+
+
+def test_a_run_that_turns_out_longer_than_expected_stops_nothing(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(2))
+    all_end(queue, submit(queue, [30, 60, 90, 120, 60, 30]))
+    jobs = [queue.add(succeeds(after_s=900), command=f"python train.py --steps {steps}") for steps in (30, 60, 90, 120)]
+    assert all_end(queue, jobs) <= 1810
