@@ -344,6 +344,14 @@ def test_every_command_that_is_mentioned_exists() -> None:
     assert not [sentence for mention in mentions if (sentence := complaint(mention))]
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_make_target_that_is_mentioned_exists(page: str) -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    mentioned = set(re.findall(r"(?:^|`)make (\w+)", (ROOT / page).read_text(), re.MULTILINE))
+    assert mentioned
+    assert mentioned <= targets
+
+
 def test_a_command_that_does_not_exist_would_be_found() -> None:
     text = "```sh\nfoo | duckrow runn x\nduckrow run --gpu 0 -- x --y  # --z\n```\nand `duckrow ls --jsn`."
     found = [complaint(mention) for line in shell_lines(text) for mention in mentions_in("page", line)]

@@ -21,6 +21,8 @@ MODELS = (
 ON_GPU = f"""import os, sys
 os.execv({sys.executable!r}, [{sys.executable!r}, "-IS", {fakegpu.__file__!r}, "--ramp", "0:2048", "--hold", "1.5"])
 """
+# By default it simulates all jobs, and searches for five seconds with all its might.
+SHORT_SEARCH = "echo --jobs 20 --search 0.1s --trace trace.json"
 SETTINGS = "../home/.config/duckrow/config.toml"
 GAN = "results/method-GAN,num_packing-1,num_zmode-1,"
 
@@ -108,9 +110,15 @@ AROUND = {
             "duckrow batches": "test -d .duckrow-slurm || duckrow submit --on slurm --time 2h --file commands.txt",
         },
         instead={
+            "--trace trace.json": SHORT_SEARCH,
             "slurm-1115-153636": "basename .duckrow-slurm/*",
             "/home/me/thesis/.duckrow-slurm/rates": "ls -d .duckrow-slurm/*",
         },
+    ),
+    "simulate.md": Around(
+        first=f"{jobs(3)}; duckrow wait --all",
+        files={"cluster_log.csv": "submit_time,duration,gpus\n0,60,1\n600,60,2\n"},
+        instead={"--trace trace.json": SHORT_SEARCH, "--search 30s": "echo --search 0.1s"},
     ),
     "json.md": Around(first="duckrow submit false; duckrow wait 1 || true"),
     "web.md": Around(has_own_network=True, calls=("ssh -L 8787:127.0.0.1:8787 machine",)),

@@ -33,8 +33,8 @@ elif name == "sbatch":
             own = {{"SLURM_ARRAY_JOB_ID": str(number), "SLURM_ARRAY_TASK_ID": str(index), "SLURM_JOB_ID": str(number)}}
             with open(f"{{JOBS}}.{{number}}_{{index}}.log", "wb") as log:
                 pilot = subprocess.Popen(
-                    ["bash", "-c", text, *words[script:]], env={{**os.environ, **own}}, stdin=subprocess.DEVNULL, stdout=log,
-                    stderr=log, start_new_session=True, close_fds=True,
+                    ["bash", "-c", text, *words[script:]], env={{**os.environ, **own}}, stdin=subprocess.DEVNULL,
+                    stdout=log, stderr=log, start_new_session=True, close_fds=True,
                 )
             noted.write(f"{{index}} {{pilot.pid}}\\\\n")
     print(number)
@@ -53,9 +53,8 @@ class PretendSlurm:
         self._programs = folder / "bin"
         self._jobs.mkdir(parents=True)
         self._programs.mkdir()
-        text = _PROGRAM.format(python=sys.executable, jobs=str(self._jobs), pilot_python=pilot_python).replace(
-            "\\\\", "\\"
-        )
+        text = _PROGRAM.format(python=sys.executable, jobs=str(self._jobs), pilot_python=pilot_python)
+        text = text.replace("\\\\", "\\")
         for name in ("sbatch", "squeue", "scancel", "scontrol"):
             program = self._programs / name
             program.write_text(text)

@@ -42,7 +42,7 @@ def play_in_order(order: Sequence[int], jobs: Sequence[TraceJob], gpus: Simulate
         waiting = _start(waiting, jobs, gpus, free, spans, ends, now)
         while comes and comes[-1] <= now:
             comes.pop()
-        due = [ends[0][0]] * bool(ends) + comes[-1:]
+        due = [end for end, _ in ends[:1]] + comes[-1:]
         if not waiting or not due:
             break
         now = min(due)
