@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from duckrow.api.devices.out_of_use import out_of_use
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Seat
-from duckrow.core.schedule.run_times import RunTimes, TimedJob
 from duckrow.store.hosts import is_alive, seats_from
 from duckrow.store.jobs.answers import AnswerStore, JobInQueue
 from duckrow.store.jobs.listed_job import LiveJob
@@ -19,15 +18,16 @@ from duckrow.store.jobs.listed_job import LiveJob
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
+    from duckrow.core.schedule.run_times import RunTimes, TimedJob
+
+    class AskedJob(TimedJob, Protocol):
+        @property
+        def sweep(self) -> str | None: ...
+
 
 _LOOKED_AT = 5_000  # successful attempts, over all jobs
 _TAKEN_APART = 500  # commands
 _AHEAD = 10_000  # jobs of a queue that are looked at; those behind them get no ETA
-
-
-class AskedJob(TimedJob, Protocol):
-    @property
-    def sweep(self) -> str | None: ...
 
 
 class ShownJob(NamedTuple):

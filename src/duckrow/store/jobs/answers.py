@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
 from duckrow.core.memory.use import Point
-from duckrow.core.schedule.run_times import RunTimes
 from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
+
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
 
 _SQL = load_queries("answers")
 
@@ -85,6 +87,8 @@ class AnswerStore:
 
     def run_times(self, limit: int, least_s: float = 0.0) -> RunTimes:
         """What the latest attempts that succeeded tell. `limit`: how many to look at; shorter ones are left out."""
+        from duckrow.core.schedule.run_times import RunTimes  # most listings need no ETA
+
         times = RunTimes()
         for row in self.database.values(TimeTaken, _SQL["durations"], {"limit": limit, "least_s": least_s}):
             times.note(row, row.duration_s, row.sweep)
