@@ -33,7 +33,7 @@ COMPLETE = [
     "web/routes/jobs",
     "web/schemas",
 ]
-QUESTIONS = 12
+QUESTIONS = 13
 
 _FILE = re.compile(r"`([a-z0-9_./-]+\.(?:py|js))`")  # not `commands/VERB.py`: that is a pattern
 # A user's own.

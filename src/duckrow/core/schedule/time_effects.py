@@ -55,7 +55,7 @@ class TimeModel(NamedTuple):
         return math.exp(self.usual + sum(effect.of(parameters.get(effect.name)) for effect in self.effects))
 
     def factor(self, share: float) -> float:
-        """This share of the runs took at most so many times what was expected."""
+        """This share of the runs took at most this many times what was expected."""
         return math.exp(max(self.errors[round(share * (len(self.errors) - 1))], 0.0)) if self.errors else 1.0
 
 
