@@ -120,6 +120,26 @@ def test_a_running_job_is_done_when_its_like_would_be(client: Client) -> None:
     assert running.eta_s == pytest.approx(30, abs=2)  # prep took 50 s, and 20 have passed
 
 
+def test_runs_of_a_script_tell_how_long_one_with_other_parameters_takes(client: Client) -> None:
+    """The parameter that decides is learned; the name, under which only long runs are known, does not count."""
+    epochs = [1, 2, 3, 4, 5, 6]
+    with client.database.transaction():
+        specs = [JobSpec(f"python fit.py --epochs {number} --seed {number * 7}", "/", name="fit") for number in epochs]
+        new = client.jobs.add(DAEMON, specs, {})
+        for job_id, number in zip(new, epochs, strict=True):
+            client.database.execute("UPDATE jobs SET state = 'done', outcome = 'succeeded' WHERE id = ?", (job_id,))
+            client.database.execute(
+                "INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at, ended_at, outcome) "
+                "VALUES (?, 1, 1, '', '[[\"0\", 1000000]]', '', 0, ?, 'succeeded')",
+                (job_id, 600.0 * number),
+            )
+        client.database.execute(
+            "UPDATE jobs SET command = 'python fit.py --epochs 10 --seed 3', name = 'fit' WHERE id = 4"
+        )
+    (running,) = listing(client, Filter(ids=[4]))
+    assert running.eta_s == pytest.approx(6000 - 100, rel=0.03)
+
+
 def test_nobody_says_when_a_job_will_be_done_that_nobody_will_start(client: Client) -> None:
     assert [view.eta_s for view in listing(client, Filter(statuses=["queued"]))] == [None, None]
 

@@ -60,6 +60,22 @@ def test_a_job_that_somebody_has_moved_to_the_front_stays_there(make_queue: Make
     assert starts(queue)[0] == jobs[0]
 
 
+def test_jobs_that_come_to_a_batch_later_start_too_and_the_first_of_them_not_at_once(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(1))
+    all_end(queue, submit(queue, LENGTHS))
+    batch = submit(queue, [100] * 20)
+    queue.passes(1)
+    late = submit(queue, [10])
+    queue.passes(150)
+    later = submit(queue, [20] * 10)
+    queue.orders()
+    all_end(queue, [*batch, *late, *later])
+    order = starts(queue)
+    assert order[0] not in late
+    assert set(order) >= {*late, *later}
+    assert len(order) == len(set(order))
+
+
 def test_of_jobs_that_nobody_knows_the_first_starts_first(make_queue: MakeQueue) -> None:
     queue = make_queue(slots(2))
     jobs = [queue.add(succeeds(after_s=20), command=f"./new-{number}", name=f"n{number}x") for number in range(8)]

@@ -15,9 +15,6 @@ from typing import Protocol
 from duckrow.core.schedule.backfill import TOGETHER_S, Comer
 from duckrow.core.schedule.forecast import BusyDevices, ExpectedLoad, Forecast, forecast
 
-FEWEST = 3
-"""Jobs of a batch: with fewer, their order hardly matters."""
-
 _CLEARLY = 0.05
 _SHORT_FIRST = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)  # which share of the jobs
 

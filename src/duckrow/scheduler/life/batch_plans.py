@@ -13,12 +13,13 @@ from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.batch_order import FEWEST, batch_length, best_order
 from duckrow.core.schedule.decide import AskOf
-from duckrow.core.schedule.machine_load import MachineLoad
 from duckrow.scheduler.life.learned_times import LearnedTimes
 from duckrow.scheduler.state import HostState
 
+_FEWEST = 3  # jobs of a batch: with fewer, their order hardly matters
 _KNOWS_BETTER = 1.5  # times as many run times are known
 _MORE_RUNS = 8  # at least
+_FEW_NEW = 0.1  # of the jobs have come since: they wait behind the others until it is worth a new plan
 
 
 class _Plan(NamedTuple):
@@ -38,33 +39,39 @@ class BatchPlans:
         self, queue: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float
     ) -> Sequence[QueuedJob]:
         """The queue, with each batch in its best order. If more wait than a tick looks at, all keep their turn."""
-        if len(queue) < FEWEST or not self._state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
+        if len(queue) < _FEWEST or not self._state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
             return queue
         if len(queue) <= len(seats) - len(self._state.live) or not self._times.version:
             return queue  # all start now, or nothing is known
+        from duckrow.core.schedule.batch_order import batch_length  # most runs need none of this
+
         ordered: list[QueuedJob] = []
         kept: list[_Plan] = []
         while len(ordered) < len(queue):
             first = len(ordered)
             batch = queue[first : first + batch_length(queue[first:])]
-            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= FEWEST else None
+            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= _FEWEST else None
             if plan is not None:
                 kept.append(plan)
                 if plan.order:
                     waiting = {job.id: job for job in batch}
-                    batch = [waiting[job_id] for job_id in plan.order if job_id in waiting]
+                    planned = [waiting.pop(job_id) for job_id in plan.order if job_id in waiting]
+                    batch = [*planned, *waiting.values()]
             ordered += batch
         self._plans = kept
         return ordered
 
     def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
-        ids = [job.id for job in batch]
-        known = next((plan for plan in self._plans if plan.jobs.issuperset(ids)), None)
+        ids = {job.id for job in batch}
+        known = next((plan for plan in self._plans if len(ids - plan.jobs) <= _FEW_NEW * len(ids)), None)
         if known is None or self._times.version >= max(known.known * _KNOWS_BETTER, known.known + _MORE_RUNS):
             return self._made(batch, seats, machine, mono)
         return known
 
     def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
+        from duckrow.core.schedule.batch_order import best_order
+        from duckrow.core.schedule.machine_load import MachineLoad
+
         load = MachineLoad([seat for seat in seats if not seat.side], machine, self._times.expected, self._ask_of)
         came = load.of_jobs(batch)
         order: list[int] = []

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.schedule.run_times import ExpectedTime, RunTimes
 from duckrow.store.jobs.answers import AnswerStore
+
+if TYPE_CHECKING:  # most runs never ask
+    from duckrow.core.schedule.run_times import ExpectedTime, RunTimes
 
 _LOOKED_AT = 1000  # successful attempts, when somebody first asks
 _LEAST_S = 1.0  # the order of shorter jobs does not matter, and they come by the thousand

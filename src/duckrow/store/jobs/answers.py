@@ -67,7 +67,7 @@ class AnswerStore:
 
     def run_times(self, limit: int, least_s: float = 0.0) -> RunTimes:
         """What the latest attempts that succeeded tell. `limit`: how many to look at; shorter ones are left out."""
-        from duckrow.core.schedule.run_times import RunTimes  # few commands ask
+        from duckrow.core.schedule.run_times import RunTimes  # most listings need no ETA
 
         times = RunTimes()
         for row in self.database.values(TimeTaken, _SQL["durations"], {"limit": limit, "least_s": least_s}):
