@@ -123,6 +123,13 @@ def test_a_run_on_a_cluster_loads_nothing_that_runs_jobs_here(tmp_path: Path) ->
     assert parts.isdisjoint({"duckrow.scheduler", "duckrow.engines", "duckrow.devices"})
 
 
+def test_a_pilot_loads_nothing_that_it_needs_only_at_its_end(tmp_path: Path) -> None:
+    """Many start at once, and their runs wait."""
+    program = "import sys, duckrow.scheduler.pilot; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert set(done.stdout.split()).isdisjoint({"shutil", "tempfile", "random", "bz2", "lzma", "_strptime"})
+
+
 def write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = {verb: ours(loaded_by(verb, Path(folder) / verb)) for verb in COMMANDS}

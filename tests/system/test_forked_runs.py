@@ -98,7 +98,7 @@ def project(duckrow: Duckrow) -> Project:
     return Project(duckrow)
 
 
-def check(found: list[dict[str, Any]], gpus: str = "3") -> list[dict[str, Any]]:
+def check(found: list[dict[str, Any]], gpus: str = "3", are_forked: int = FORKED) -> list[dict[str, Any]]:
     """That of the runs each has numbers of its own, and what it sees is its own; those that were forked."""
     assert len(found) == RUNS
     for name in found[0]["numbers"]:
@@ -106,7 +106,7 @@ def check(found: list[dict[str, Any]], gpus: str = "3") -> list[dict[str, Any]]:
     assert [run["gpus"] for run in found] == [gpus] * RUNS
     assert len({tuple(run["fixed"]) for run in found}) == 1  # what was seeded is as if nothing had been forked
     forked = [run for run in found if run["forked"]]
-    assert len(forked) == FORKED
+    assert len(forked) == are_forked
     return forked
 
 
@@ -230,4 +230,4 @@ def test_runs_of_hydra(project: Project, source: str, call: str) -> None:
     values = "values" if "GENERATOR" in source else "mine.values"
     project.write("script.py", source + HYDRA.format(values=values, call=call))
     project.python("script.py", *SWEEP)
-    check(project.found())
+    check(project.found(), are_forked=RUNS)  # a multirun knows that more runs follow the first one

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
+_LAST_ROUNDS = 2  # of the runs that are running
 _SHARE = 4  # if a look takes long because there are many runs, we rest this many times as long
 
 
@@ -153,7 +154,14 @@ class BatchWatch:
                 return
             left = len(self._ids) - self._view.report.finished
             if left:
-                self._batch.rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)), left)
+                self._rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)), left)
+
+    def _rest(self, rest_s: float, left: int) -> None:
+        """Shortly before the end it pays to count the results meanwhile, and to rest only until the last one."""
+        if left <= _LAST_ROUNDS * len(self._live):
+            self._batch.rest(rest_s, left)
+        else:
+            time.sleep(rest_s)
 
     def _tell_of(self, views: Sequence[JobView]) -> None:
         for view in views:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -147,6 +146,8 @@ def create_batch(
         put(f"{draft}/batch.json", facts)
         os.rename(draft, folder)
     except BaseException:
+        import shutil  # here: every pilot loads this module as it starts, and needs no shutil then
+
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return Batch(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import time
 from collections.abc import Mapping
@@ -38,6 +37,8 @@ class PilotFolder:
         try:
             put(self.card, self.facts)
         except OSError:
+            import shutil
+
             shutil.rmtree(self.path, ignore_errors=True)  # so that nobody thinks we have started
             raise
 

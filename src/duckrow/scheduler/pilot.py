@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import time
 
 from duckrow.clusters.batch import Batch
@@ -337,7 +335,9 @@ def local_folder(name: str, scratch: str) -> Folder:
     """A new state folder on the node's own disk: the database must not be on a network file system."""
     places = [scratch, os.environ.get("TMPDIR"), "/tmp"]
     usable = [p for p in places if p and os.access(p, os.W_OK) and file_system_of(p) not in NETWORK_FILE_SYSTEMS]
-    return Folder(tempfile.mkdtemp(prefix=f"duckrow-pilot-{name}-", dir=(usable or ["/tmp"])[0])).make()
+    path = f"{(usable or ['/tmp'])[0]}/duckrow-pilot-{name}-{os.urandom(8).hex()}"
+    os.mkdir(path, 0o700)  # must be new: others may write to /tmp
+    return Folder(path).make()
 
 
 def main() -> None:
@@ -358,6 +358,8 @@ def main() -> None:
     try:
         host.go()
     finally:
+        import shutil  # not needed before
+
         shutil.rmtree(folder.root, ignore_errors=True)
     if host.starts_again or (host.runs.interrupted == TIME_LIMIT and host.has_more()):
         _start_again(own_job)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -112,6 +111,8 @@ def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None, ans
 
 
 def program(name: str) -> str:
+    import shutil
+
     found = shutil.which(name)
     if found is None:
         raise UsageError(f"There is no {name} here: this is not a node of a SLURM cluster, or the PATH lacks it.")

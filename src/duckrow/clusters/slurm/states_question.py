@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import subprocess
-import tempfile
 import time
 import weakref
 from typing import IO
@@ -30,6 +29,8 @@ class StatesQuestion:
 
     def __init__(self, clusters: str = "") -> None:
         """`clusters`: another cluster of this site than this node's."""
+        import tempfile
+
         user = pwd.getpwuid(os.getuid()).pw_name
         words = [program("squeue"), "--noheader", "--array", "--states=all", f"--user={user}", _FORMAT]
         words += of_clusters(clusters)
