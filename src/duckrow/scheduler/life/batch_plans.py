@@ -11,7 +11,7 @@ from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.schedule.batch_order import FEWEST, batch_length, best_order
+from duckrow.core.schedule.batch_order import batch_length, best_order
 from duckrow.core.schedule.decide import AskOf
 from duckrow.scheduler.life.learned_times import LearnedTimes
 from duckrow.scheduler.state import HostState
@@ -43,7 +43,6 @@ class BatchPlans:
             return queue
         if len(queue) <= len(seats) - len(self._state.live) or not self._times.version:
             return queue  # all start now, or nothing is known
-        from duckrow.core.schedule.batch_order import batch_length  # most runs need none of this
 
         ordered: list[QueuedJob] = []
         kept: list[_Plan] = []
@@ -69,7 +68,6 @@ class BatchPlans:
         return known
 
     def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
-        from duckrow.core.schedule.batch_order import best_order
         from duckrow.core.schedule.machine_load import MachineLoad
 
         load = MachineLoad([seat for seat in seats if not seat.side], machine, self._times.expected, self._ask_of)
