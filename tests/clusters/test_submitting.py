@@ -373,6 +373,21 @@ def test_whoever_wants_a_batch_to_go_on_need_not_wait_until_slurm_has_seen_a_job
     assert len(tending.submit_missing()) == 1
 
 
+def test_nobody_counts_on_a_pilot_that_is_leaving_although_it_has_not_ended(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives back its runs one by one, and ends when the last of them has."""
+    FakeSlurm(monkeypatch, largest_array=5)
+    tending = on_slurm(make_batch(1))
+    tending.look({})
+    jobs = tending.submit_missing()
+    PilotFolder(tending.batch, jobs[0]).renew({"places": 3, "running": {}, "taken": 1, "leaving": TOLD_TO_END})
+    tending.look(told(dict.fromkeys(jobs, "RUNNING")))
+    assert not tending.submit_missing(), "perhaps somebody has cancelled it"
+    tending.go_on()
+    assert len(tending.submit_missing()) == 1
+
+
 def test_what_ends_before_it_begins_is_not_submitted_again_and_again(make_batch: MakeBatch) -> None:
     tending = on_slurm(make_batch(4))
     pilots = [PilotFolder(tending.batch, job) for job in ("1_0", "1_1")]

@@ -22,6 +22,7 @@ class Lease:
         self._lasts_s = lasts_s
         self._lost = lost
         self._status: Mapping[str, Any] = {}
+        self._writing = threading.Lock()  # so that no older status replaces a newer one
         self._changed = threading.Event()
         self._over = threading.Event()
         self._renewed_at = time.monotonic()
@@ -39,6 +40,12 @@ class Lease:
         self._status = status
         self._changed.set()
 
+    def tell_now(self, status: Mapping[str, Any]) -> None:
+        """Others see this status when we return."""
+        with self._writing:
+            self._status = status
+            self._renew(status)
+
     def finish(self) -> None:
         self._over.set()
         self._changed.set()
@@ -53,7 +60,8 @@ class Lease:
                 return
             began = time.monotonic()
             try:
-                self._renew(self._status)
+                with self._writing:
+                    self._renew(self._status)
             except OSError:
                 continue  # `_watch` measures how long this lasts
             self._renewed_at = began

@@ -67,6 +67,11 @@ class Pilot(NamedTuple):
     end: dict[str, Any] | None
 
     @property
+    def takes_no_more(self) -> bool:
+        """Whether it has ended, or is about to: it says so before it gives anything back."""
+        return self.end is not None or bool(self.status.get("leaving"))
+
+    @property
     def is_idle(self) -> bool:
         """Whether it has begun to take runs and now has none. A pilot that has just started is not idle."""
         return bool(self.status.get("idle")) or (bool(self.status.get("taken")) and not self.running)

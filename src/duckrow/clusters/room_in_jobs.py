@@ -62,8 +62,8 @@ def _room_in(jobs: BatchJobs, job: str) -> int:
     request = jobs.batch.requests[jobs.group_of(job)]
     lives = [pilot for pilot in jobs.pilots if pilot.slurm_job == job]
     last = max(lives, key=lambda pilot: pilot.life, default=None)
-    if last is not None and last.end is not None and jobs.states[job].runs and jobs.is_to_go_on_without(job):
-        return 0  # it has just ended, and the cluster does not know it yet
+    if last is not None and last.takes_no_more and jobs.states[job].runs and jobs.is_to_go_on_without(job):
+        return 0  # it has just ended, or is about to, and the cluster does not know it yet
     is_fresh = last is None or last.end is not None or not last.status or jobs.states[job].waits
     if request.runs_per_job is not None:
         return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))

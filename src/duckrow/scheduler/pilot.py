@@ -243,7 +243,7 @@ class PilotHost(Observer):
     def _status(self) -> dict[str, object]:
         about_runs = {"running": self.runs.running(), "taken": self.runs.count}
         about_us = {"places": len(self.loop.state.seats), "idle": self._idle, "group": self.share.group}
-        return {**about_runs, **about_us}
+        return {**about_runs, **about_us, "leaving": self.runs.interrupted}
 
     # -- wishes -----------------------------------------------------------------------------------------------
 
@@ -283,6 +283,10 @@ class PilotHost(Observer):
 
     def _leave(self, why: str) -> None:
         self.runs.interrupted = self.runs.interrupted or why
+        try:
+            self.lease.tell_now(self._status())  # whoever sees what we give back must not count on us to take it again
+        except OSError as error:
+            self.trouble(f"Cannot record that this pilot leaves: {error.strerror}.")
         self.loop.state.dispatch(False)
         self.loop.state.wake()
 

@@ -16,7 +16,7 @@ import pytest
 
 from duckrow.clusters.batch import Batch, create_batch
 from duckrow.clusters.claims import Claims
-from duckrow.clusters.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder
+from duckrow.clusters.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_pilot
 from duckrow.clusters.port import JobFacts
 from duckrow.clusters.slurm.cluster import SlurmCluster
 from duckrow.core.clusters.request import ClusterRequest
@@ -209,6 +209,20 @@ def test_a_pilot_that_is_told_to_end_has_a_second_for_its_runs_and_gives_them_ba
     ]
     assert flight.lasted_s == pytest.approx(6, abs=1)
     assert (flight.host.runs.interrupted, flight.free()) == (TOLD_TO_END, [0, 1, 2])
+
+
+def test_a_pilot_says_that_it_leaves_before_it_gives_anything_back(fly: Fly, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sees a run that was given back must not count on this pilot to take it."""
+    flight = fly("endless")
+    release, said = Claims.release, []
+
+    def watched(claims: Claims, *about: Any) -> None:
+        said.append(read_pilot(flight.batch, flight.us.name).status.get("leaving"))
+        release(claims, *about)
+
+    monkeypatch.setattr(Claims, "release", watched)
+    flight.go(at={5: flight.sends(SIGTERM)})
+    assert said == [TOLD_TO_END]
 
 
 def test_a_run_that_somebody_wants_killed_is_and_the_wish_is_fulfilled(fly: Fly) -> None:
