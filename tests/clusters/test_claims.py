@@ -57,6 +57,22 @@ def test_runs_of_a_higher_priority_are_taken_first(make_batch: MakeBatch) -> Non
     assert [taker.next() for _ in range(3)] == [(2, 1), (0, 1), (1, 1)]
 
 
+def test_a_run_whose_claim_cannot_be_written_is_the_next_when_it_can(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = make_batch(3)
+    taker = Taker(Claims(batch), PilotFolder(batch, "1_0").card)
+
+    def full(_claims: Claims, _card: str, _run: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Claims, "take", full)
+        with pytest.raises(OSError, match="No space"):
+            taker.next()
+    assert [taker.next(), taker.next()] == [(0, 1), (1, 1)]
+
+
 def test_a_chunk_is_all_that_its_pilot_takes(make_batch: MakeBatch) -> None:
     batch = make_batch(4)
     taker = Taker(Claims(batch), PilotFolder(batch, "1_0").card, range(2, 4))

@@ -283,15 +283,19 @@ def test_who_waits_is_told_when_the_daemon_dies_and_when_it_is_back(duckrow: Duc
 
 
 def test_who_waits_for_a_run_that_is_over_is_told_how_to_resume_it(duckrow: Duckrow) -> None:
-    run = duckrow.spawn("run", "--slots", "1", "--name", "night", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    run = duckrow.spawn("run", "--slots", "1", "--name", "night", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     assert run.stdin
+    errors = run.stderr
+    assert errors
     run.stdin.write(b"while [ ! -e gate ]; do sleep 0.01; done\ntrue\n")
     run.stdin.close()
     until((duckrow.home / "duckrow.db").exists, "the database")
     until(lambda: duckrow.sql("SELECT 1 FROM sqlite_master WHERE name = 'wishes'"), "the tables")
     duckrow.wait_for(1, "running")
     run.send_signal(signal.SIGINT)
+    until(lambda: b"Press Ctrl-C again" in errors.readline(), "the run to start nothing more")
     (duckrow.work / "gate").touch()
+    errors.read()
     assert run.wait(DEADLINE_S) == 130
     done = duckrow("wait", "2", "--timeout", "0.1s", ok=False)
     assert done.returncode == 124

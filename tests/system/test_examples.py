@@ -63,21 +63,6 @@ def test_the_training_reports_without_duckrow_installed(with_examples: Duckrow) 
 # -- docs/sweeps.md -------------------------------------------------------------------------------------------------
 
 
-def printing_blocks() -> list[str]:
-    return [block for block in blocks("sweeps.md", "console") if "--run" not in block]
-
-
-@pytest.mark.parametrize("block", printing_blocks(), ids=lambda block: block.split("\n")[0][2:60])
-def test_a_sweep_prints_what_the_page_shows(duckrow: Duckrow, block: str) -> None:
-    command, _, shown = block.removeprefix("$ ").partition("\n")
-    told = shell(duckrow, command)
-    assert (told.stdout, told.stderr) == (shown, "")
-
-
-def test_the_page_shows_what_is_printed() -> None:
-    assert len(printing_blocks()) == 5
-
-
 def test_the_sweep_files_of_the_page_are_sweeps(duckrow: Duckrow) -> None:
     (yaml,), (toml,) = blocks("sweeps.md", "yaml"), blocks("sweeps.md", "toml")
     (duckrow.work / "sweep.yaml").write_text(yaml)

@@ -141,10 +141,12 @@ class Taker:
                 self._look()
                 looked, collisions = True, 0
                 continue
-            run = self._free.pop()
+            run = self._free[-1]
             if not self._fits(run):
+                self._free.pop()
                 continue
-            number = self._claims.take(self._card, run)
+            number = self._claims.take(self._card, run)  # if that cannot be written, it stays the next
+            self._free.pop()
             if number is not None:
                 return run, number
             collisions += 1

@@ -79,7 +79,7 @@ def run_times_of(client: Client) -> RunTimes:
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
     """Set `eta_s` of running and queued jobs, where it is known. `owners`: the host of each job that still exists."""
     active = [view for view in views if view.state != "done"]
-    learned = run_times_of(client) if active else None
+    learned = run_times_of(client) if active and AnswerStore(client.database).any_succeeded() else None
     if not learned:
         return
     times = ExpectedTimes(learned)

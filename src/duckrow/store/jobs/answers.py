@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
@@ -13,6 +12,7 @@ from duckrow.store.attempts.reservation_json import reservations_from
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.schedule.run_times import RunTimes
 
@@ -64,6 +64,10 @@ class AttemptSpan(NamedTuple):
 class AnswerStore:
     def __init__(self, database: Database) -> None:
         self.database = database
+
+    def any_succeeded(self) -> bool:
+        """Whether any job has: without one, no run time is known."""
+        return bool(self.database.one(_SQL["any_succeeded"]))
 
     def run_times(self, limit: int, least_s: float = 0.0) -> RunTimes:
         """What the latest attempts that succeeded tell. `limit`: how many to look at; shorter ones are left out."""

@@ -8,6 +8,9 @@ FROM (
 WHERE a.ended_at - a.started_at >= :least_s
 ORDER BY a.job_id
 
+-- name: any_succeeded
+SELECT EXISTS (SELECT 1 FROM job_counts WHERE outcome = 'succeeded' AND jobs > 0)
+
 -- name: unfinished
 SELECT j.id, j.state, j.host_id, h.kind = 'run' AS of_run
 FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
