@@ -16,6 +16,7 @@ from duckrow.scheduler.simulation.play import play
 TWO = GPUS._replace(number=2, words="2x80000M")
 
 
+@pytest.mark.no_cover  # thousands of ticks
 def test_jobs_of_many_sizes_are_packed_as_well_as_the_benchmark_asks() -> None:
     one_seed = batch_of(0, search_s=0.0)
     assert one_seed.in_order.makespan_s / one_seed.bound_s <= MAKESPAN_GOAL

@@ -41,6 +41,7 @@ def test_the_number_that_a_person_gives_overrides_it(make_queue: MakeQueue) -> N
     assert queue.states(*jobs).count("running") == 5
 
 
+@pytest.mark.no_cover  # thousands of ticks
 def test_what_did_not_help_is_found_out_and_kept(make_queue: MakeQueue) -> None:
     """They take as long as there are others: one at a time would be as good as all of them."""
     queue = make_queue(*gpus("24G"), cpus=8)
