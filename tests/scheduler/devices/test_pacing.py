@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.policy import NO_POLICY
 from duckrow.core.schedule.pace import BestPace
