@@ -32,7 +32,6 @@ from tests.fork_server import Program
 DEADLINE_S = 120.0
 """How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
 
-TESTS = Path(__file__).parent
 LONGEST_PAUSE_S = 0.05
 """Between two looks. One that looks a hundred times a second takes a tenth of a core, which others wait for."""
 
@@ -48,14 +47,9 @@ settings.load_profile("patient")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Coverage counts what a test means to reach, not what is met by chance: which if measured takes thrice as long.
-
-    Nor what a test of whole processes does: those are not measured, and what it does itself is only to look.
-    """
+    """Coverage counts what a test means to reach, not what is met by chance: which if measured takes thrice as long."""
     for item in items:
-        room = item.path.relative_to(TESTS).parts[0]
-        by_chance = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
-        if by_chance or room in ("system", "slurm", "pages"):
+        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker("no_cover")
 
 
