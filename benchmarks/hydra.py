@@ -71,7 +71,8 @@ def on_slurm(folder: Path) -> None:
     title = f"{RUNS} runs of 0.2 s on {JOBS * PARALLEL} places of a cluster"
     taken = interleaved(contestants, ROUNDS_ON_SLURM)
     table(title, taken, "s", 1, SLURM)
-    least_s = RUNS * 0.2 / (JOBS * PARALLEL) + seconds([sys.executable, str(folder / "app.py"), "+x=1", "+nap=0"])
+    one_run = [sys.executable, str(folder / "app.py"), "+x=1", "+nap=0", f"hydra.run.dir={folder}/one"]
+    least_s = RUNS * 0.2 / (JOBS * PARALLEL) + seconds(one_run)
     print(f"  {'the naps and one composition':<34} {least_s:9.2f} s")
     note(f"{title}: {SLURM} / the naps and one composition", taken[SLURM] / least_s)
 
