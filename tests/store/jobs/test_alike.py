@@ -43,10 +43,10 @@ def of_all_kinds() -> list[JobSpec]:
     for n, spec in enumerate(sweep):
         spec.variables, spec.point = {"N": str(n % 3)}, PointOfSweep(1, str(n), "{}")
     mixed = [
-        JobSpec("true", f"/work/{n % 2}", priority=n, timeout_s=0.1 + n, gpus=n % 3, delay_s=n * 0.1) for n in range(20)
+        JobSpec("true", f"/here/{n % 2}", priority=n, timeout_s=0.1 + n, gpus=n % 3, delay_s=n * 0.1) for n in range(20)
     ]
-    outputs = [JobSpec("true", "/work", outfile=None if n % 2 else f"/out/{n}\udcfe", held=True) for n in range(40)]
-    return [*plain, *array, *sweep, *mixed, *outputs, *[JobSpec(BYTES, "/work")] * 20, JobSpec("last", "/")]
+    outputs = [JobSpec("true", "/here", outfile=None if n % 2 else f"/out/{n}\udcfe", held=True) for n in range(40)]
+    return [*plain, *array, *sweep, *mixed, *outputs, *[JobSpec(BYTES, "/here")] * 20, JobSpec("last", "/")]
 
 
 def rows_of(folder: Path, specs: list[JobSpec]) -> list[tuple[object, ...]]:
