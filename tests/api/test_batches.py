@@ -169,6 +169,20 @@ def test_runs_are_held_released_and_given_a_priority(
         remove(client, [1])
 
 
+def test_whoever_wants_runs_hears_that_the_cluster_is_silent_and_what_to_type(folder: Folder, batch: Batch) -> None:
+    client, cluster = Client(folder), PretendCluster(f"{folder.root}/cluster", places=0)
+    client.tender = Tender(client, lambda _request: cluster)
+    hold(client, [1])
+    cluster.is_silent = True
+    assert release(client, [1]).done == [1]
+    silence, hint = client.tender.notes()
+    assert silence == "the pretend cluster is silent."
+    assert hint.endswith("To submit these later: duckrow batches batch --start")
+    cluster.is_silent = False
+    assert release(client, [1]).done == [1]
+    assert client.tender.notes() == ["SLURM jobs submitted: 1_0, 1_1."]
+
+
 def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     client = tended(folder)
     watched = WatchedRuns(client, [1, 2])
@@ -179,8 +193,8 @@ def test_one_who_watches_hears_each_change_once(folder: Folder, batch: Batch, mo
     claims.finish(0, 1, {"outcome": "succeeded"})
     assert [(view.id, view.outcome) for view in watched.changed()] == [(1, "succeeded")]
     assert watched.changed() == []
-    assert watched.notes() == ["SLURM jobs submitted: 1_0, 1_1."]
-    assert watched.notes() == []
+    assert client.tender.notes() == ["SLURM jobs submitted: 1_0, 1_1."]
+    assert client.tender.notes() == []
     assert (watched.why_still(), still_batches(client)) == (None, {})
 
 

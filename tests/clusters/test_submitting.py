@@ -388,6 +388,21 @@ def test_nobody_counts_on_a_pilot_that_is_leaving_although_it_has_not_ended(
     assert len(tending.submit_missing()) == 1
 
 
+def test_nobody_counts_on_a_job_that_slurm_is_ending_although_its_pilot_has_not_heard_of_it(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeSlurm(monkeypatch, largest_array=5)
+    tending = on_slurm(make_batch(1))
+    tending.look({})
+    jobs = tending.submit_missing()
+    PilotFolder(tending.batch, jobs[0]).renew({"places": 3, "running": {}, "taken": 1})
+    tending.go_on()
+    tending.look(told(dict.fromkeys(jobs, "RUNNING")))
+    assert not tending.submit_missing()
+    tending.look(told(dict.fromkeys(jobs, "COMPLETING")))
+    assert len(tending.submit_missing()) == 1
+
+
 def test_what_ends_before_it_begins_is_not_submitted_again_and_again(make_batch: MakeBatch) -> None:
     tending = on_slurm(make_batch(4))
     pilots = [PilotFolder(tending.batch, job) for job in ("1_0", "1_1")]

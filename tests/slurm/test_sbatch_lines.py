@@ -40,7 +40,8 @@ def taken_away(folder: Path, job_id: str) -> dict[str, str]:
     found = {}
     for path in folder.iterdir():
         if path.name not in ("sl.sh", "duckrow.toml"):
-            name = path.name.replace(job_id.zfill(6), "ID with zeros").replace(job_id, "ID")
+            name = re.sub(rf"\b0+{job_id}(?!\d)", "ID with zeros", path.name)
+            name = re.sub(rf"(?<!\d){job_id}(?!\d)", "ID", name)
             found[name] = re.sub(rf"={job_id}\b", "=ID", path.read_text())
             path.unlink()
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -90,6 +90,12 @@ def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None
         say(f"duckrow: {were} not changed, because {are} no longer queued.")
     if changed or not late:
         say(f"duckrow: {len(changed)} {'job' if len(changed) == 1 else 'jobs'} {what}.")
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """What clusters did, or did not do, about a command."""
+    for note in notes:
+        say(f"duckrow: {note}")
 
 
 def print_json(value: Any) -> None:

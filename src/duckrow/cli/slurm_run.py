@@ -144,7 +144,7 @@ class BatchWatch:
         while self._view.report.finished < len(self._ids):
             began = time.monotonic()
             self._tell_of(self._batch.changed())
-            for note in self._batch.notes():
+            for note in self._client.tender.notes():
                 self._view.tell(note)
             self._view.pulse()
             why_still = self._batch.why_still()

@@ -37,7 +37,8 @@ class JobPhase(Enum):
 
     WAITING = "waiting"
     HELD = "held"  # the batch system does not start it because something went wrong; not a job that its owner holds
-    RUNNING = "running"  # it may have processes
+    RUNNING = "running"
+    ENDING = "ending"  # it may still have processes, and begins nothing more
     CANCELLED = "cancelled"
     ENDED = "ended"  # in any other way
     GONE = "gone"  # the batch system no longer knows it
@@ -57,7 +58,8 @@ class ClusterJob(NamedTuple):
 
     @property
     def runs(self) -> bool:
-        return self.phase is JobPhase.RUNNING
+        """Whether it may have processes."""
+        return self.phase in (JobPhase.RUNNING, JobPhase.ENDING)
 
 
 SUBMITTED = ClusterJob(JobPhase.WAITING, "waiting")

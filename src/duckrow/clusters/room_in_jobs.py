@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from duckrow.clusters.batch_jobs import BatchJobs
-from duckrow.clusters.port import GONE
+from duckrow.clusters.pilots import Pilot
+from duckrow.clusters.port import GONE, ClusterJob, JobPhase
 from duckrow.core.clusters.groups import satisfies
 
 
@@ -62,11 +63,17 @@ def _room_in(jobs: BatchJobs, job: str) -> int:
     request = jobs.batch.requests[jobs.group_of(job)]
     lives = [pilot for pilot in jobs.pilots if pilot.slurm_job == job]
     last = max(lives, key=lambda pilot: pilot.life, default=None)
-    if last is not None and last.takes_no_more and jobs.states[job].runs and jobs.is_to_go_on_without(job):
-        return 0  # it has just ended, or is about to, and the cluster does not know it yet
+    if _is_leaving(last, jobs.states[job]) and jobs.is_to_go_on_without(job):
+        return 0
     is_fresh = last is None or last.end is not None or not last.status or jobs.states[job].waits
     if request.runs_per_job is not None:
         return request.runs_per_job - (0 if is_fresh or last is None else int(last.status.get("taken", 0)))
     if is_fresh or last is None:
         return request.runs_at_a_time
     return max(int(last.status.get("places", 1)) - len(last.running), 0)
+
+
+def _is_leaving(last: Pilot | None, state: ClusterJob) -> bool:
+    """Whether a running job takes no more. Either may know it first: its pilot says so, or the cluster ends it."""
+    is_told = last is not None and last.takes_no_more and state.runs
+    return is_told or state.phase is JobPhase.ENDING

@@ -28,12 +28,12 @@ BYTES = "echo \udcff"  # a command that is not UTF-8
 
 def of_all_kinds() -> list[JobSpec]:
     """Neighbours that differ in anything that jobs may differ in."""
-    plain = [JobSpec(text, "/work") for text in TEXTS * 3]
-    array = [JobSpec("true", "/work", array_index=index, project="p") for index in range(40)]
+    plain = [JobSpec(text, "/here") for text in TEXTS * 3]
+    array = [JobSpec("true", "/here", array_index=index, project="p") for index in range(40)]
     sweep = [
         JobSpec(
             f"train {n}",
-            "/work",
+            "/here",
             name=f"n{n}",
             folder=f"/runs/ä{n}",
             needs=Needs(auto=True, parameters=f'{{"a": {n}}}'),

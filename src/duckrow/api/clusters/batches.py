@@ -93,19 +93,29 @@ class Batches:
         if self._is_due("looked", every_s):
             self._ask("looked", patience_s, lambda copy, states: self._note(copy, self._looked(copy.batch, states)))
 
-    def submit(self, every_s: float, patience_s: float) -> None:
-        """Free the claims of dead pilots, submit missing cluster jobs, cancel useless ones."""
+    def submit(self, every_s: float, patience_s: float) -> bool:
+        """Free the claims of dead pilots, submit missing cluster jobs, cancel useless ones.
+
+        False: the cluster has not answered, or refused; `notes` says which.
+        """
+        could = True
         if self.copies and (self._questions or self._is_due("asked", every_s)):
-            self._ask("asked", patience_s, self._tend)
+            could = self._ask("asked", patience_s, self._tend)
         self.cancel_useless()
+        return could
 
     def _is_due(self, what: str, every_s: float) -> bool:
+        if not every_s:
+            return True  # somebody wants it now, however long the cluster has been silent
         mono, pause_s = self.store.last_asked(what)
         # A time in the future is from an earlier boot.
         return not 0 <= time.monotonic() - mono < max(every_s, pause_s)
 
-    def _ask(self, what: str, patience_s: float, see_to: Callable[[BatchCopy, States], None]) -> None:
-        """Ask each cluster once for all its batches. If it does not answer, conclude nothing, and ask less often."""
+    def _ask(self, what: str, patience_s: float, see_to: Callable[[BatchCopy, States], None]) -> bool:
+        """Ask each cluster once for all its batches. If it does not answer, conclude nothing, and ask less often.
+
+        False: not all have answered.
+        """
         _, pause_s = self.store.last_asked(what)
         try:
             copies: dict[Cluster, list[BatchCopy]] = {}
@@ -114,7 +124,7 @@ class Batches:
             for cluster, of_cluster in copies.items():
                 states = self._answer_of(cluster, patience_s)
                 if states is None:
-                    return  # a waiting caller asks again
+                    return False  # a waiting caller asks again
                 for copy in of_cluster:
                     see_to(copy, states)
             pause_s = 0.0
@@ -129,6 +139,7 @@ class Batches:
             pause_s = min(max(pause_s * 2, 2.0), _LONGEST_PAUSE_S)
         with self.session.database.transaction():
             self.store.note_asked(what, pause_s)
+        return not pause_s
 
     def _answer_of(self, cluster: Cluster, patience_s: float) -> States | None:
         """None: no answer within the caller's patience."""

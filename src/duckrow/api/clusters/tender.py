@@ -56,6 +56,14 @@ class Tender:
             self._batches.news.clear()
         return news
 
+    def notes(self) -> list[str]:
+        """Events that somebody who waits or wants runs should hear about; each once."""
+        if self._batches is None:
+            return []
+        notes = list(self._batches.notes)
+        self._batches.notes.clear()
+        return notes
+
     def copy(self) -> None:
         """Record the progress of runs on clusters from the folders of their batches. It submits nothing."""
         if time.monotonic() - self._copied_at >= COPY_S and self._store.any():

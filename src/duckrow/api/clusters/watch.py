@@ -54,12 +54,6 @@ class WatchedRuns:
             if len(names(self._batch.results)) - self._results >= left:
                 return
 
-    def notes(self) -> list[str]:
-        """Events that a waiting person should hear about; each once."""
-        notes = list(self._client.batches.notes)
-        self._client.batches.notes.clear()
-        return notes
-
     def why_still(self) -> str | None:
         """Why nothing more is submitted for it."""
         return self._client.batches.still().get(self.batch_id)

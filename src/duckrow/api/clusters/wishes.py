@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.api.clusters.standing import start_command
 from duckrow.clusters.claims import LOGIN, Claims, killed_before_it_began
 from duckrow.clusters.held_runs import HeldRuns
 from duckrow.clusters.priorities import Priorities
@@ -101,9 +102,12 @@ class BatchWishes:
     def _submit(self, ids: Sequence[int]) -> None:
         """Submit the cluster jobs that these runs need, even if all were cancelled."""
         batches = self._batches
-        batches.go_on(sorted({run.batch_id for run in batches.of_jobs(ids).values()}))
+        wanted = sorted({run.batch_id for run in batches.of_jobs(ids).values()})
+        batches.go_on(wanted)
         batches.copy()
-        batches.submit(every_s=0.0, patience_s=_PATIENCE_S)
+        if not batches.submit(every_s=0.0, patience_s=_PATIENCE_S):
+            commands = [start_command(batches.store.get(batch_id).name) for batch_id in wanted]
+            batches.notes.append(f"The runs wait for SLURM jobs. To submit these later: {'; '.join(commands)}")
 
     def _by_batch(self, ids: Sequence[int]) -> Iterator[tuple[Claims, dict[int, int]]]:
         """For each batch: its current claims, and run -> job of the wanted runs."""

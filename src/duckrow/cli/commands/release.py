@@ -6,7 +6,7 @@ import click
 
 from duckrow.api.jobs.hold import release
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import say_changed
+from duckrow.cli.console import say_changed, say_notes
 from duckrow.cli.opening import client_of_verb
 from duckrow.core.errors import EXIT_OK
 
@@ -23,4 +23,5 @@ def command(words: tuple[str, ...]) -> int:
     client = client_of_verb()
     ids = client.select(words)
     say_changed(ids, release(client, ids).done, "released")
+    say_notes(client.tender.notes())
     return EXIT_OK

@@ -11,7 +11,7 @@ from duckrow.api.jobs.rerun import rerun
 from duckrow.api.queue.listing import matching_ids
 from duckrow.api.sweeps.listing import find_sweep
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import clean, say
+from duckrow.cli.console import clean, say, say_notes
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.options.option_values import TIME
@@ -76,6 +76,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
         return EXIT_OK
     if done or not changed.refused:
         say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
+    say_notes(client.tender.notes())
     return EXIT_OK
 
 

@@ -14,7 +14,7 @@ from duckrow.clusters.slurm.commands import of_clusters, program, sentence, wall
 
 _FORMAT = "--format=%F|%K|%T|%e|%r"  # array, index, state, end, reason
 # The states of jobs that may have processes.
-_ALIVE = frozenset("RUNNING COMPLETING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
+_ALIVE = frozenset("RUNNING CONFIGURING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING".split())
 _WAITING = frozenset("PENDING REQUEUED REQUEUE_HOLD REQUEUE_FED SPECIAL_EXIT RESV_DEL_HOLD".split())
 # SLURM does not start these jobs because a launch failed, or because somebody requeued them in this state. A job that
 # its owner holds (JobHeldUser) is meant to wait.
@@ -82,6 +82,8 @@ def job_told(state: str, reason: str = "", ended_at: float | None = None) -> Clu
 def _phase_of(state: str, reason: str) -> JobPhase:
     if state in _ALIVE:
         return JobPhase.RUNNING
+    if state == "COMPLETING":
+        return JobPhase.ENDING
     if state in _WAITING:
         return JobPhase.HELD if reason in _HELD or state in _HELD_STATES else JobPhase.WAITING
     return JobPhase.CANCELLED if state == "CANCELLED" else JobPhase.ENDED
