@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"core", "api"}),
     "__main__": frozenset({"cli"}),
 }
-HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.simulate", "duckrow.cli.commands.up")
+HOSTS_OF_THE_LOOP = ("duckrow.cli.runs.local", "duckrow.cli.commands.simulate", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 NAMED_TUPLE = "duckrow.core.named_tuple"  # a part of the language rather than of duckrow: kernel may have it too
 KEEPER = "duckrow.engines.local.keeper.keeper"

@@ -23,7 +23,7 @@ from duckrow.cli.options.job_options import device_options, run_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.typed_job_options import JobOptions, read_job_options, take_job_values
 from duckrow.cli.options.verb_options import SweepOptions, take_sweep_options
-from duckrow.cli.slurm_sweep import read_cluster, watch_sweep
+from duckrow.cli.runs.slurm_sweep import read_cluster, watch_sweep
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.failures import compact_ids
@@ -259,7 +259,7 @@ def _print_commands(wish: WantedSweep, as_json: bool) -> int:
 
 def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
     from duckrow.api.machine.settings import Settings
-    from duckrow.cli.commands.run import check_devices, run_sweep
+    from duckrow.cli.runs.local import check_devices, run_sweep
 
     settings = Settings()
     devices = given.devices.with_settings(settings)

@@ -22,7 +22,7 @@ def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> 
     if on is None:
         return None
     from duckrow.api.clusters.submit import read_request
-    from duckrow.cli.slurm_run import check_options
+    from duckrow.cli.runs.slurm import check_options
 
     check_options(given.devices)
     if not (given.here or given.queue or given.resume):
@@ -42,7 +42,7 @@ def watch_sweep(
     """Submit them and wait until they are done; the exit code."""
     from duckrow.api.clusters.sweeps import submit_sweep
     from duckrow.api.sweeps.listing import handle_of
-    from duckrow.cli.slurm_run import watch_runs
+    from duckrow.cli.runs.slurm import watch_runs
     from duckrow.cli.views.run_view import make_view
 
     ids = submit_sweep(sweeps, sweep, specs, todo, request, variables, tell)

@@ -1,0 +1,1 @@
+"""Lists and sweeps that are run and watched until all is done: on this machine, or on a cluster."""
