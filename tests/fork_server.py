@@ -46,7 +46,10 @@ _MORE = {
     "web": "fastapi uvicorn jinja2",
     "hydra": "hydra.main hydra._internal.utils hydra.plugins.launcher",
 }
-_MAIN = "import sys; sys.path[0] = {root!r}; from tests.fork_server import serve; serve({fd}, {address!r}, {key!r})()"
+_MAIN = (
+    "import sys; sys.path[0] = {root!r}; from tests.fork_server import serve;"
+    " serve({fd}, {door}, {address!r}, {key!r})()"
+)
 
 
 class Key(NamedTuple):
@@ -190,12 +193,19 @@ def address_for(env: Mapping[str, str]) -> str:
 
 
 def _start_server(key: Key) -> str:
-    """Not by `subprocess`: what a test begins in that way ends with the test."""
+    """Not by `subprocess`: what a test begins in that way ends with the test.
+
+    Its door is there at once: who asks waits behind it until all modules are loaded, without asking again and again.
+    """
     address = f"\0duckrow-tests-{os.getpid()}-{len(_servers)}-{os.urandom(4).hex()}"
     ours, theirs = os.pipe()
-    os.set_inheritable(ours, True)
-    program = _MAIN.format(root=str(ROOT), fd=ours, address=address, key=tuple(key))
-    os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM: " " * MOST_BYTES})
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.bind(address)
+        door.listen(100)
+        for fd in (ours, door.fileno()):
+            os.set_inheritable(fd, True)
+        program = _MAIN.format(root=str(ROOT), fd=ours, door=door.fileno(), address=address, key=tuple(key))
+        os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM: " " * MOST_BYTES})
     os.close(ours)
     atexit.register(os.close, theirs)  # which ends it, as does our death
     return address
@@ -203,12 +213,7 @@ def _start_server(key: Key) -> str:
 
 def _ask(address: str, order: Order, files: list[int]) -> tuple[socket.socket, int]:
     told = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    while True:
-        try:
-            told.connect(address)
-            break
-        except ConnectionRefusedError:
-            os.sched_yield()  # it has not come so far
+    told.connect(address)
     socket.send_fds(told, [order.message()], files)
     return told, int(told.recv(16))
 
@@ -219,14 +224,14 @@ def _ask(address: str, order: Order, files: list[int]) -> tuple[socket.socket, i
 _callers: set[socket.socket] = set()  # of those who run
 
 
-def serve(lifeline: int, address: str, key: tuple[str, Any]) -> Callable[[], None]:
+def serve(lifeline: int, door_fd: int, address: str, key: tuple[str, Any]) -> Callable[[], None]:
     """Fork whenever asked to, until the tests are over. In what was forked: return what that is to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door, selectors.DefaultSelector() as ready:
-        door.bind(address)
+    with socket.socket(fileno=door_fd) as door, selectors.DefaultSelector() as ready:
+        for fd in (lifeline, door_fd):
+            os.set_inheritable(fd, False)
         _load(key[0])
         _own.append((Key(*key), address))
-        door.listen(100)
         ready.register(lifeline, selectors.EVENT_READ)
         ready.register(door, selectors.EVENT_READ)
         while True:

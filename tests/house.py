@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
+from tests.sources import tree_of
 from tests.test_architecture import MAY_IMPORT, SRC, all_imports, package_of, target_package
 
 NOT_DRAWN = frozenset({"core", "kernel", "__init__", "__main__"})
@@ -17,7 +18,7 @@ def rooms() -> Iterator[tuple[str, str]]:
     for init in sorted(SRC.rglob("__init__.py")):
         if init.parent == SRC / "duckrow":
             continue
-        text = ast.get_docstring(ast.parse(init.read_text())) or ""
+        text = ast.get_docstring(tree_of(init.read_text())) or ""
         yield path_of(str(init.parent.relative_to(SRC))), " ".join(text.split("\n\n")[0].split())
 
 

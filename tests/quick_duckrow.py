@@ -10,10 +10,8 @@ import os
 import signal
 import socket
 import sys
-import time
 
 ADDRESS = "FORK_SERVER"  # as a variable; a null byte cannot be in one
-DEADLINE_S = 60.0
 PYTHON = "FORK_SERVER_PYTHON"
 
 
@@ -23,7 +21,7 @@ def main() -> None:
         os.execv(os.environ[PYTHON], [os.environ[PYTHON], *words])
     order = {"arguments": words, "env": dict(os.environ), "cwd": os.getcwd(), "new_session": False, "files": [0, 1, 2]}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
-        _connect(server, os.environ[ADDRESS].replace("@", "\0", 1))
+        server.connect(os.environ[ADDRESS].replace("@", "\0", 1))
         socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
         process = int(server.recv(16))
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -33,17 +31,6 @@ def main() -> None:
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     sys.exit(os.waitstatus_to_exitcode(status))
-
-
-def _connect(server: socket.socket, address: str) -> None:
-    end = time.monotonic() + DEADLINE_S
-    while True:
-        try:
-            return server.connect(address)
-        except ConnectionRefusedError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.01)  # in time: it has not come so far
 
 
 if __name__ == "__main__":

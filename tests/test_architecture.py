@@ -17,6 +17,7 @@ import pytest
 
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.scheduler.state import HostState
+from tests.sources import dotted, nodes_of, tree_of
 
 pytestmark = pytest.mark.no_cover  # nothing of ours runs here, and to read our modules would take twice as long
 
@@ -120,7 +121,7 @@ class Reader(ast.NodeVisitor):
         self._at("called", node.body)
 
     def visit_If(self, node: ast.If) -> None:
-        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if dotted(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             self._at("checked", node.body)
             self._at(self._when, node.orelse)
         else:
@@ -141,12 +142,6 @@ def _beginning_of_text(node: ast.expr) -> str:
     if isinstance(node, ast.JoinedStr) and node.values:
         node = node.values[0]
     return node.value.rstrip(".") if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-@cache
-def tree_of(source: str) -> ast.Module:
-    """Many tests look at the same modules, and to parse them takes longer than to look."""
-    return ast.parse(source)
 
 
 def imports_in(importer: str, source: str, is_package: bool = False) -> list[Import]:
@@ -288,7 +283,7 @@ def reached_through(module: str, source: str) -> list[str]:
     """The places where a front end takes something that lies behind api out of a client."""
     return [
         f"{module} (line {node.lineno}) has `{ast.unparse(node)}`: give api a function for what it needs"
-        for node in ast.walk(tree_of(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Attribute)
         and node.attr in BEHIND_API
         and (_last_name(node.value) in OF_API or node.attr == "database")
@@ -304,7 +299,7 @@ _SQL = re.compile(
 def sql_in(module: str, source: str) -> list[str]:
     return [
         f"{module} (line {node.lineno}) has SQL in it: `{node.value[:40]}`"
-        for node in ast.walk(tree_of(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _SQL.search(node.value)
     ]
 
@@ -321,7 +316,7 @@ def writes_from_outside(module: str, source: str, into: frozenset[str]) -> list[
     """The places that change an attempt or a state past its moves: by the names, and only in another object."""
     targets = [
         target
-        for node in ast.walk(tree_of(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
         for each in (node.targets if isinstance(node, ast.Assign) else [node.target])
         for target in (each.elts if isinstance(each, ast.Tuple) else [each])
@@ -337,7 +332,7 @@ def rows_given_out(module: str, source: str) -> list[str]:
     """The public functions of store that give out what SQLite gave, whose columns no type checker knows."""
     return [
         f"{module}.{function.name} gives out `{ast.unparse(function.returns)}`: give a value of a type of its own"
-        for function in ast.walk(tree_of(source))
+        for function in nodes_of(source)
         if isinstance(function, ast.FunctionDef)
         and not function.name.startswith("_")
         and function.returns is not None
@@ -357,7 +352,7 @@ def forms_asked(module: str, source: str) -> list[str]:
     """The places that ask what a device is by the form of its name, or write such a name themselves."""
     return [
         f"{module} (line {node.lineno}) has `{ast.unparse(node)}`: a Device says what it is (core/devices/device.py)"
-        for node in ast.walk(ast.parse(source))
+        for node in nodes_of(source)
         if isinstance(node, ast.expr) and _asks_form(node)
     ]
 
@@ -384,11 +379,10 @@ def _is_form(node: ast.AST) -> bool:
 
 def left_open(module: str, source: str) -> list[str]:
     """The places where a verb opens a client and leaves it to the exit."""
-    tree = tree_of(source)
-    closed = {id(item.context_expr) for node in ast.walk(tree) if isinstance(node, ast.With) for item in node.items}
+    closed = {id(item.context_expr) for node in nodes_of(source) if isinstance(node, ast.With) for item in node.items}
     return [
         f"{module} (line {node.lineno}) opens `{ast.unparse(node)}`: take client_of_verb(), or `with`"
-        for node in ast.walk(tree)
+        for node in nodes_of(source)
         if isinstance(node, ast.Call) and _last_name(node.func) in ("Client", "client_of") and id(node) not in closed
     ]
 

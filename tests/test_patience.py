@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DEADLINE_S, is_running, processes_end
+from tests.sources import dotted
+
+pytestmark = pytest.mark.no_cover  # nothing of ours runs here
 
 HERE = Path(__file__).parent
 CLOCKS = {"time.monotonic", "time.perf_counter", "time.time"}
@@ -30,7 +33,7 @@ def complaints(name: str, source: str) -> list[str]:
 
 def _said_of(node: ast.expr) -> Iterator[str]:
     if isinstance(node, ast.Call):
-        called = ast.unparse(node.func)
+        called = dotted(node.func)
         if called == "time.sleep" or called.endswith(".wait_for_timeout"):
             yield f"{called}: wait for what must come, with `until`"
         for seconds in _deadlines(node, called.rpartition(".")[2]):
@@ -55,7 +58,7 @@ def _is_elapsed(node: ast.expr) -> bool:
 
 
 def _is_clock(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in CLOCKS
+    return isinstance(node, ast.Call) and dotted(node.func) in CLOCKS
 
 
 def test_no_test_is_in_a_hurry() -> None:

@@ -6,9 +6,7 @@ plain_english.yaml has them, with what to say instead.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,11 +14,16 @@ import pytest
 import yaml
 
 from duckrow.cli.verbs import VERBS
+from tests import sources
 from tests.test_docs import help_block
+
+pytestmark = pytest.mark.no_cover  # nothing of ours runs here but help texts, which have tests of their own
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PHRASES: Mapping[str, str] = yaml.safe_load((TESTS / "plain_english.yaml").read_text())
+# Whether a text has any of them, which almost none has. Each begins with a word.
+_ANY_PHRASE = re.compile(rf"\b(?=\w)(?:{'|'.join(PHRASES)})", re.IGNORECASE)
 # Decisions are history and stay as they were written.
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 CODE = [
@@ -55,11 +58,21 @@ def prose_of(markdown: str) -> str:
 
 def old_phrases(where: str, text: str) -> Iterator[str]:
     """Each old phrase in a text: where, what it is, what to say instead. A phrase may be broken over two lines."""
-    lines = re.sub(r"\n[ \t]+", "\n", text)
+    if not has_old_phrase(text):
+        return
+    lines = _unindented(text)
     flowing = lines.replace("\n", " ")
     for pattern, instead in PHRASES.items():
         for found in re.finditer(pattern, flowing, re.IGNORECASE):
             yield f"{where}:{lines.count(chr(10), 0, found.start()) + 1}: '{found[0]}': say '{instead}'"
+
+
+def has_old_phrase(text: str) -> bool:
+    return _ANY_PHRASE.search(_unindented(text).replace("\n", " ")) is not None
+
+
+def _unindented(text: str) -> str:
+    return re.sub(r"\n[ \t]+", "\n", text)
 
 
 def strings_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -79,23 +92,23 @@ def strings_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def docstrings_of(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Strings that are there only to be read: other strings of a test are what it gives and expects."""
-    for node in ast.walk(tree):
+    for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
+        elif not isinstance(node, ast.expr):  # in which there is no statement
+            yield from docstrings_of(node)
 
 
 def comments_of(source: str) -> Iterator[tuple[int, str]]:
     """Every comment with the line where it begins; a comment over several lines is one."""
     first, last, lines = 0, -1, list[str]()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type != tokenize.COMMENT:
-            continue
-        if token.start[0] != last + 1 and lines:
+    for line, comment in sources.comments_of(source):
+        if line != last + 1 and lines:
             yield first, "\n".join(lines)
             lines = []
-        first = first if lines else token.start[0]
-        last = token.start[0]
-        lines.append(token.string.lstrip("# "))
+        first = first if lines else line
+        last = line
+        lines.append(comment.lstrip("# "))
     if lines:
         yield first, "\n".join(lines)
 
@@ -106,10 +119,13 @@ def comments_of_sql(statements: str) -> str:
 
 
 def old_phrases_in_code(where: str, source: str, strings: Reader = strings_of) -> Iterator[str]:
-    for line, text in [*strings(ast.parse(source)), *comments_of(source)]:
+    texts = [(line, prose_of(text)) for line, text in [*strings(ast.parse(source)), *comments_of(source)]]
+    if not has_old_phrase("\0".join(text for _, text in texts)):  # all at once: most are short
+        return
+    for line, text in texts:
         if text in _KEPT:
             continue
-        for found in old_phrases("", prose_of(text)):
+        for found in old_phrases("", text):
             _, below, rest = found.split(":", 2)
             yield f"{where}:{line + int(below) - 1}:{rest}"
 
@@ -175,6 +191,17 @@ def test_an_old_phrase_would_be_found_in_a_statement() -> None:
 def test_of_a_test_only_what_is_there_to_be_read_is_read() -> None:
     source = '"""Good."""\n\ntext = "anew"\n"""anew"""\n'
     assert list(old_phrases_in_code("test", source, docstrings_of)) == ["test:4: 'anew': say 'again'"]
+
+
+def test_each_alternative_of_a_phrase_begins_with_a_word() -> None:
+    """By that they are looked for, all at once."""
+    alternatives = [each for pattern in PHRASES for each in re.split(r"\|(?=\\b|\(\?<!)", pattern)]
+    assert not [each for each in alternatives if not re.match(r"(\(\?<!.+?\))*\\b[\w(]", each)]
+
+
+def test_a_comment_is_not_looked_for_within_a_string() -> None:
+    source = 'x = "# anew"  # good\ny = """\n# anew\n"""  # "quoted\n# anew, it\'s\n'
+    assert list(comments_of(source)) == [(1, "good"), (4, "\"quoted\nanew, it's")]
 
 
 def test_an_old_phrase_in_code_is_found_at_its_line() -> None:

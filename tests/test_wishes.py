@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.life.wishes import DeviceWish, Wish, is_kill, kill_wish, signal_of, signal_wish
+from tests.sources import nodes_of
 
 SRC = Path(__file__).parent.parent / "src"
 HOME = SRC / "duckrow/core/life/wishes.py"
@@ -24,7 +25,7 @@ def strings(node: ast.AST) -> Iterator[ast.Constant]:
 def typed_wishes(source: str) -> list[str]:
     """`line: the word` of each wish that is written as a string."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_of(source):
         if isinstance(node, ast.Constant) and node.value in ONLY_WISHES:
             found.append(node)
         elif isinstance(node, ast.Call) and _is_named_wish(node.func):
@@ -39,6 +40,7 @@ def _is_named_wish(node: ast.AST) -> bool:
     return "wish" in name.lower()
 
 
+@pytest.mark.no_cover
 def test_no_wish_is_typed_as_a_string() -> None:
     sources = [path for path in sorted(SRC.rglob("*.py")) if path != HOME]
     assert len(sources) > 50
@@ -46,6 +48,7 @@ def test_no_wish_is_typed_as_a_string() -> None:
     assert not typed, "Use duckrow.core.life.wishes here:\n" + "\n".join(typed)
 
 
+@pytest.mark.no_cover
 def test_a_wish_for_a_job_is_written_down_by_its_verb_alone() -> None:
     """So that the command line, the page, Hydra and the drop-ins cannot drift apart."""
     front = [SRC / "duckrow" / room for room in ("api", "cli", "web", "dropin", "hydra")]
@@ -59,7 +62,7 @@ def test_a_wish_for_a_job_is_written_down_by_its_verb_alone() -> None:
 
 def written_wishes(source: str) -> list[int]:
     """The lines that call `something.wish(...)`."""
-    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [node.func for node in nodes_of(source) if isinstance(node, ast.Call)]
     return [call.lineno for call in calls if isinstance(call, ast.Attribute) and call.attr == "wish"]
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, cpu_seats, unbook
@@ -25,6 +24,8 @@ pytestmark = pytest.mark.no_cover  # if measured, days of play take three times 
 STEP_S = 120.0
 LONGEST = 6  # steps of a job
 BUSY_STEPS = 14  # in which jobs come, and others use the GPUs
+DAYS = 150  # with about 3,500 moments
+DAYS_AGAIN = 50
 
 
 class Step(NamedTuple):
@@ -48,6 +49,7 @@ class Play:
     """A day at random, but the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self._random = random = Random(seed)
         self._stage = gpus(
             *random.choices(["8G", "24G", "40G"], k=random.randint(1, 4)), jobs_per_gpu=random.choice([1, 1, 2])
@@ -116,14 +118,26 @@ class Play:
         return chosen._replace(timeout_s=limit, grace_s=0.0, priority=random.choice([30, 30, 30, 50]))
 
 
-plays = st.builds(Play, st.integers(0, 1 << 40))
-many = settings(max_examples=150, deadline=None)  # about 3,500 moments each
+class Days:
+    """Other days whenever the tests run; the same for all tests of a process, for to play takes longer than to look."""
+
+    def __init__(self, seeds: list[int]) -> None:
+        self._plays = [Play(seed) for seed in seeds]
+
+    def __iter__(self) -> Iterator[Play]:
+        for play in self._plays:
+            print(f"Play({play.seed})")  # the last that a test which fails has printed is the one to look at
+            yield play
 
 
-@many
-@given(plays)
-def test_never_is_more_given_out_than_there_is(play: Play) -> None:
-    for step in play.steps:
+@pytest.fixture(scope="module")
+def plays() -> Days:
+    random = Random()
+    return Days([random.randrange(1 << 40) for _ in range(DAYS)])
+
+
+def test_never_is_more_given_out_than_there_is(plays: Days) -> None:
+    for _, step in moments(plays):
         assert all(0 <= share <= WHOLE for share in step.after.values())
         booked = Ledger(step.before)
         for start in step.starts:
@@ -139,10 +153,8 @@ def test_never_is_more_given_out_than_there_is(play: Play) -> None:
         assert held == {device: share for device, share in step.after.items() if share}
 
 
-@many
-@given(plays)
-def test_a_gpu_of_ones_own_has_one_holder(play: Play) -> None:
-    for step in play.steps:
+def test_a_gpu_of_ones_own_has_one_holder(plays: Days) -> None:
+    for _, step in moments(plays):
         for attempt in step.running:
             ask = plain_ask(attempt.job)
             whole = {device for device, share in attempt.holds if share == WHOLE}
@@ -151,10 +163,8 @@ def test_a_gpu_of_ones_own_has_one_holder(play: Play) -> None:
             assert not any(device in whole for other in others for device, _ in other.holds)
 
 
-@many
-@given(plays)
-def test_no_more_jobs_share_a_gpu_than_may(play: Play) -> None:
-    for step in play.steps:
+def test_no_more_jobs_share_a_gpu_than_may(plays: Days) -> None:
+    for _, step in moments(plays):
         most = step.machine.policy.jobs_per_gpu
         for start in step.starts:
             if most is not None and plain_ask(start.job).mb is not None:
@@ -164,10 +174,8 @@ def test_no_more_jobs_share_a_gpu_than_may(play: Play) -> None:
                     )
 
 
-@many
-@given(plays)
-def test_whoever_is_overtaken_came_together_with_the_other_or_is_not_delayed(play: Play) -> None:
-    for step in play.steps:
+def test_whoever_is_overtaken_came_together_with_the_other_or_is_not_delayed(plays: Days) -> None:
+    for play, step in moments(plays):
         for waits in step.waiting:
             if refusal(plain_ask(waits), play.seats, step.machine) is not None:
                 continue
@@ -176,38 +184,36 @@ def test_whoever_is_overtaken_came_together_with_the_other_or_is_not_delayed(pla
                     assert came_together(waits, start.job) or start.job.timeout_s is not None
 
 
-@many
-@given(plays)
-def test_no_packed_job_waits_beside_room_that_nobody_keeps_from_it(play: Play) -> None:
-    for step in play.steps:
+def test_no_packed_job_waits_beside_room_that_nobody_keeps_from_it(plays: Days) -> None:
+    for play, step in moments(plays):
         for waits in step.waiting:
             before_it = [each for each in step.waiting if is_ahead(each, waits) and same_kind(each, waits)]
             if all(came_together(each, waits) for each in before_it) and is_packed(plain_ask(waits)):
                 assert place(plain_ask(waits), play.seats, step.after, step.machine) is None
 
 
-@many
-@given(plays)
-def test_everybody_who_could_start_at_all_has_started_in_the_end(play: Play) -> None:
-    last = play.steps[-1]
-    assert not [each for each in last.waiting if refusal(plain_ask(each), play.seats, last.machine) is None]
+def test_everybody_who_could_start_at_all_has_started_in_the_end(plays: Days) -> None:
+    for play in plays:
+        last = play.steps[-1]
+        assert not [each for each in last.waiting if refusal(plain_ask(each), play.seats, last.machine) is None]
 
 
-@many
-@given(st.integers(0, 1 << 40))
-def test_the_same_day_goes_the_same_way(seed: int) -> None:
-    assert Play(seed).steps == Play(seed).steps
+def test_the_same_day_goes_the_same_way(plays: Days) -> None:
+    for play, _ in zip(plays, range(DAYS_AGAIN), strict=False):
+        assert Play(play.seed).steps == play.steps
 
 
-@many
-@given(plays)
-def test_the_same_moment_is_decided_the_same_way_and_changes_nothing(play: Play) -> None:
-    for step in play.steps:
+def test_the_same_moment_is_decided_the_same_way_and_changes_nothing(plays: Days) -> None:
+    for play, step in moments(plays):
         new = {start.job.id for start in step.starts}
         live = [attempt for attempt in step.running if attempt.job.id not in new]
         booked, queue = Ledger(step.before), list(step.queue)
         assert decide(step.now, live, queue, play.seats, booked, None, step.machine).starts == step.starts
         assert (booked, booked.jobs, queue) == (step.before, step.before.jobs, step.queue)
+
+
+def moments(plays: Days) -> Iterator[tuple[Play, Step]]:
+    return ((play, step) for play in plays for step in play.steps)
 
 
 def is_ahead(one: QueuedJob, other: QueuedJob) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,6 +15,9 @@ import pytest
 
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.web.described import API, check_answer
+
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Nothing here is encrypted, but each client would load all certificates of this machine: 26 ms of a core."""
 
 
 class Server:
@@ -38,7 +42,9 @@ class Server:
 
     def stranger(self, **options: Any) -> httpx.Client:
         """Somebody without a token and without a session."""
-        return httpx.Client(base_url=self.address, timeout=DEADLINE_S, trust_env=False, **options)
+        return httpx.Client(
+            base_url=self.address, timeout=DEADLINE_S, trust_env=False, verify=NO_CERTIFICATES, **options
+        )
 
     def script(self, **headers: str) -> httpx.Client:
         """Somebody with the token of scripts."""

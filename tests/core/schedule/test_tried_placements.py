@@ -26,7 +26,7 @@ def random_ask(random: Random) -> Ask:
     return random.choice([packed, packed, packed, *others])
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_what_is_remembered_changes_nothing(seed: int) -> None:
     random = Random(seed)

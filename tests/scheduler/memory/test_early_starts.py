@@ -9,7 +9,7 @@ from duckrow.core.memory.parameters import text_of
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, fails, gpus, runs, succeeds
 
-LATE = succeeds(after_s=100, gpu_mb=((0.0, 1000), (60.0, 15_000)))
+LATE = succeeds(after_s=40, gpu_mb=((0.0, 1000), (24.0, 15_000)))
 OUT_OF_MEMORY = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
 
 
@@ -22,7 +22,7 @@ def learned(make_queue: MakeQueue, policy: Policy | None = None) -> Queue:
     queue = make_queue(*gpus("24G"), **({} if policy is None else {"policy": policy}))
     for seed in range(2):
         queue.add(LATE, gpus=1, needs=auto(seed))
-        queue.passes(110)
+        queue.passes(44)
     return queue
 
 
@@ -30,23 +30,23 @@ def test_it_starts_when_the_other_will_have_ended_before_it_grows(make_queue: Ma
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))
-    queue.passes(50)
+    queue.passes(20)
     assert queue.states(first, second) == ["running", "queued"]
-    queue.passes(48)
+    queue.passes(19)
     assert queue.states(first, second) == ["running", "running"]
     assert queue.booked()["0"] <= WHOLE
-    queue.passes(10)
+    queue.passes(4)
     assert queue.states(first, second) == ["succeeded", "running"]
     assert queue.booked()["0"] > 15_000 * WHOLE // 24_576  # it has got the rest
-    queue.passes(100)
+    queue.passes(40)
     assert queue.state(second) == "succeeded"
 
 
 def test_beside_one_that_takes_longer_than_before_it_waits(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
-    first = queue.add(runs(gpu_mb=((0.0, 1000), (95.0, 15_000))), gpus=1, needs=auto(0))
+    first = queue.add(runs(gpu_mb=((0.0, 1000), (38.0, 15_000))), gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))
-    queue.passes(98)
+    queue.passes(39)
     assert queue.states(first, second) == ["running", "queued"]
 
 
@@ -54,7 +54,7 @@ def test_one_that_was_never_called_so_waits_for_its_peak(make_queue: MakeQueue) 
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
     other = queue.add(LATE, gpus=1, needs=auto(7))
-    queue.passes(98)
+    queue.passes(39)
     assert queue.states(first, other) == ["running", "queued"]
 
 
@@ -62,7 +62,7 @@ def test_one_that_ran_out_of_memory_is_not_started_early_again(make_queue: MakeQ
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
     second = queue.add(fails(after_s=2, prints=OUT_OF_MEMORY), LATE, gpus=1, needs=auto(1))
-    queue.passes(98)
+    queue.passes(39)
     assert queue.states(first, second) == ["running", "queued"]
     assert len(queue.attempts(second)) == 1
 
@@ -71,18 +71,18 @@ def test_where_reservations_are_enforced_none_starts_early(make_queue: MakeQueue
     queue = learned(make_queue, Policy(enforce=True))
     first = queue.add(LATE, gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))
-    queue.passes(98)
+    queue.passes(39)
     assert queue.states(first, second) == ["running", "queued"]
 
 
 def test_the_late_joiner_gives_way_before_one_that_reserved_its_memory_runs_out(make_queue: MakeQueue) -> None:
     """The first seems to be nearly done, but begins once more: it will need all that it has reserved."""
     queue = learned(make_queue)
-    first = queue.add(runs(gpu_mb=((0.0, 1000), (60.0, 15_000), (99.0, 1000), (300.0, 15_000))), gpus=1, needs=auto(0))
+    first = queue.add(runs(gpu_mb=((0.0, 1000), (24.0, 15_000), (39.6, 1000), (120.0, 15_000))), gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))
-    queue.passes(98)
+    queue.passes(39)
     assert queue.states(first, second) == ["running", "running"]
-    queue.passes(80)
+    queue.passes(32)
     assert queue.states(first, second) == ["running", "queued"]
     assert [str(made.outcome) for made in queue.attempts(second)] == ["out-of-memory"]
     assert len(queue.attempts(first)) == 1

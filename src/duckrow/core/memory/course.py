@@ -84,8 +84,14 @@ class Tenancy(NamedTuple):
 
     def most_mb(self, from_s: float, to_s: float) -> int:
         """The most that it may use between these moments, in seconds from now."""
-        foreseen_mb = self.foreseen_mb(from_s, to_s) if self.is_as_foreseen else None
-        return max(self.reserved_mb, self.used_mb) if foreseen_mb is None else foreseen_mb
+        return self.most_mb_in([(from_s, to_s)])[0]
+
+    def most_mb_in(self, spans: Sequence[tuple[float, float]]) -> list[int]:
+        """The same for each of these times."""
+        unforeseen_mb = max(self.reserved_mb, self.used_mb)
+        if not self.is_as_foreseen:
+            return [unforeseen_mb] * len(spans)
+        return [unforeseen_mb if (mb := self.foreseen_mb(*span)) is None else mb for span in spans]
 
     def foreseen_mb(self, from_s: float, to_s: float) -> int | None:
         """The same, if it does what the same command did; None: nobody knows."""
@@ -132,7 +138,8 @@ class MemoryForecast(NamedTuple):
         lasts_s = max((each.ends_within_s for each in tenancies), default=0.0)
         moments = tuple(lasts_s * number / _MOMENTS for number in range(_MOMENTS + 1))
         spans = [*pairwise(moments), (moments[-1], math.inf)]
-        return cls(moments, tuple(sum(each.most_mb(*span) for each in tenancies) for span in spans))
+        of_each = [each.most_mb_in(spans) for each in tenancies]
+        return cls(moments, tuple(map(sum, zip(*of_each, strict=True))) if of_each else (0,) * len(spans))
 
     def has_room(self, comer: Course, room_mb: int, slack: float = SLACK) -> bool:
         """Whether a job that starts now has room at every moment of its life.
