@@ -55,6 +55,50 @@ def test_a_forked_script_sees_what_a_started_one_sees(duckrow: Duckrow, new_sess
     assert {name: forked[2][name] for name in started[2] if forked[2][name] != started[2][name]} == {}
 
 
+ENDS = """
+import atexit, sys, threading, time
+def last(word):
+    with open(sys.argv[1], "a") as file:
+        file.write(word + "\\n")
+kept = open(sys.argv[1] + ".kept", "w")
+kept.write("written")
+atexit.register(last, "at exit")
+threading.Thread(target=lambda: (time.sleep(0.01), last("thread"))).start()
+print("not flushed", end="")
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "sys.exit(0)",
+        "sys.exit()",
+        "sys.exit(300)",
+        "sys.exit('words')",
+        "raise KeyError('x')",
+        "sys.stdout.close()",
+        "kept = open(sys.argv[1] + '.kept', 'w'); kept.write('written'); sys.exit(4)",
+    ],
+)
+def test_a_forked_script_ends_as_a_started_one_ends(duckrow: Duckrow, end: str) -> None:
+    def ended(kind: Any) -> list[Any]:
+        out = duckrow.work / "out"
+        with kind([*duckrow.command()[:1], "ends.py", "out"], cwd=duckrow.work, env=duckrow.env, **pipes) as process:
+            said = process.communicate(timeout=DEADLINE_S)
+        notes = [out, out.with_suffix(".kept")]
+        texts = [note.read_text() for note in notes]
+        for note in notes:
+            note.unlink()
+        return [process.returncode, said[0], said[1].splitlines()[-1:], *texts]
+
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    (duckrow.work / "ends.py").write_text(ENDS + end)
+    started, forked = ended(subprocess.Popen), ended(Script)
+    assert forked == started
+    assert forked[3:] == ["thread\nat exit\n", "written"]
+
+
 @pytest.mark.parametrize(
     "words", [["ls", "--json"], ["show", "7"], ["submit", "--nonsense"], ["--version"], ["doctor"]]
 )

@@ -204,9 +204,9 @@ def test_when_packing_the_first_wave_learns(duckrow: Duckrow, gpus: FakeGpus) ->
 
 def test_a_storm_of_jobs_that_ask_for_too_little_passes(duckrow: Duckrow, gpus: FakeGpus) -> None:
     add(gpus, 4)
-    count = 100 if SOAK else 40
+    count = 100 if SOAK else 20
     real = [2000 + (number * 1777) % 8000 for number in range(count)]  # 2 to 10 times what they ask for
-    together = ("--meet", 30, "--hold", "0.3")
+    together = ("--meet", 16, "--hold", "0.3")
     jobs = [gpus.job("--ramp", f"0:{mb // 4}", f"0:{mb}", *together) for mb in real]
     duckrow("run", "--gpu-mem", "1000M", "--retries", "2", stdin="\n".join(jobs))
     assert outcomes(duckrow) == {"succeeded": count}

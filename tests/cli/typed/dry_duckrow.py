@@ -7,20 +7,32 @@ long as its command says, on a clock that goes on only when somebody waits:
         duckrow.up("--slots", "1")
         job = duckrow.submit("sleep 600; exit 3")
         assert duckrow("wait", str(job), ok=False).returncode == 3
+
+`duckrow run` and `duckrow sweep --run` turn their own loop, and are over when the command is. What happens meanwhile,
+in another terminal or by a signal, is said before:
+
+    duckrow.after(60, lambda: duckrow("kill", "1"))
+    duckrow.after(90, lambda: duckrow.signal(SIGINT))
+    duckrow("run", "--slots", "2", stdin="sleep 600\n" * 2, ok=False)
 """
 
 from __future__ import annotations
 
 import gc
+import heapq
 import io
+import itertools
 import json
+import math
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,19 +42,27 @@ from duckrow.api.client import Client
 from duckrow.api.machine.daemon import running_daemon
 from duckrow.cli.main import run_cli
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
+from duckrow.engines.dry.engine import DryEngine
+from duckrow.engines.dry.gpus import DryGpus
 from duckrow.engines.dry.machine import DryMachine
+from duckrow.engines.dry.reactor import HandReactor
 from duckrow.engines.dry.turning import Turning
-from duckrow.scheduler.hosts import background
+from duckrow.scheduler.hosts import background, run_session
 from duckrow.scheduler.hosts.dry_host import DryHost
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.loop import Loop
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import HostRow
 from duckrow.store.sqlite.database import Database
 from tests.cli.typed.shell import played
+from tests.scheduler.hosts.hand_host import HandSignals
 
 _MOST_STEPS = 20_000  # of the clock while somebody waits: more means that they wait in vain
+_MOST_IN_VAIN = 3
 
 
 class DryDuckrow:
@@ -58,6 +78,11 @@ class DryDuckrow:
         self._commands: dict[int, str] = {}  # of each attempt
         self._open_gates: set[str] = set()
         self._host: DryHost | None = None
+        self._signals = HandSignals()  # of the run that goes on
+        self._planned: list[tuple[float, int, Callable[[], Any]]] = []
+        self._numbers = itertools.count()
+        self._in_vain = 0  # how often a run that has nothing to wait for has waited
+        self._lists: list[int] = []  # files of commands, which a run leaves open to its end
 
     # -- typing -----------------------------------------------------------------------------------------------
 
@@ -67,14 +92,17 @@ class DryDuckrow:
         """Run a command to its end; `ok`: it must succeed. What the daemon can do at once, it has done by then."""
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), "utf-8"))
+        open_before = len(self._lists)
+        with _file_of(data) as typed_in, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdin", typed_in)
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             patch.setattr(gc, "freeze", lambda: None)  # what is garbage here is not what is garbage there
             for name, value in (env or {}).items():
                 patch.setenv(name, value)
             code = run_cli(list(words))
+        while len(self._lists) > open_before:
+            os.close(self._lists.pop())
         gc.enable()
         self.settle()
         stdout, stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
@@ -110,6 +138,59 @@ class DryDuckrow:
                 if self._host is not None:
                     self._host.engine.look(attempt_id)
         self.settle()
+
+    # -- a run ------------------------------------------------------------------------------------------------
+
+    def after(self, seconds: float, call: Callable[[], Any]) -> None:
+        """What happens, so long from now, while a run goes on."""
+        heapq.heappush(self._planned, (self.clock.now().mono + seconds, next(self._numbers), call))
+
+    def signal(self, number: int) -> None:
+        """To the run that goes on."""
+        self._signals.send(number)
+
+    def _run_host(
+        self, database: Database, host: Host, offer: Offer, _link: None, observer: Observer, _output: str
+    ) -> tuple[Loop, HandSignals]:
+        """Where a run would have a keeper and processes."""
+        reactor = HandReactor(self.clock)
+        engine = DryEngine(self.machine, reactor)
+        gpus = lambda reactor: DryGpus(self.machine, reactor)  # noqa: E731
+        loop = Loop(database, host, offer.seats, engine, reactor, gpus, observer, offer.machine)
+        really_turn, really_close = loop.turn, loop.close
+
+        def turn(at_most_s: float | None = None) -> None:
+            really_turn(at_most_s)
+            if reactor.rests_until is not None:
+                self._go_on()
+
+        def close() -> None:
+            self._turning.remove(reactor)
+            really_close()
+            database.close()
+
+        vars(loop).update(turn=turn, close=close)
+        self._turning.add(reactor, really_turn)  # so that it hears what is typed meanwhile
+        self._signals = HandSignals()
+        return loop, self._signals
+
+    def _go_on(self) -> None:
+        """Nothing is to be done now: go to the next moment at which there is."""
+        planned_mono = self._planned[0][0] if self._planned else math.inf
+        due_mono = min(self._turning.settle(), planned_mono)
+        self._in_vain = self._in_vain + 1 if due_mono == math.inf else 0
+        assert self._in_vain < _MOST_IN_VAIN, "the run would wait for ever"
+        if due_mono == math.inf:
+            return  # it may be over, and has not been asked
+        self.clock.go_to(max(due_mono, self.clock.now().mono))
+        if due_mono == planned_mono:
+            heapq.heappop(self._planned)[2]()
+
+    def _open_source(self, source: str) -> int | None:
+        fd = _open_source(source)
+        if source and fd is not None:
+            self._lists.append(fd)
+        return fd
 
     # -- time -------------------------------------------------------------------------------------------------
 
@@ -185,6 +266,9 @@ class DryDuckrow:
         patch.setattr(background, "_start", self._start)
         patch.setattr(background, "fork_host", lambda *_words, **_more: None)
         patch.setattr(background, "serve", self._serve)
+        patch.setattr(run_session, "fork_host", lambda *_words, **_more: _NO_KEEPER)
+        patch.setattr(run_session, "local_host", self._run_host)
+        patch.setattr(run_session, "_open_source", self._open_source)
         patch.setattr(session, "ensure_daemon", self._ensure_daemon)
         patch.setattr(session, "end_daemon", self._end_daemon)
         yield self
@@ -237,4 +321,14 @@ class DryDuckrow:
             self._host = None
 
 
-_monotonic, _clock_gettime = time.monotonic, time.clock_gettime
+@contextmanager
+def _file_of(data: bytes) -> Iterator[io.TextIOWrapper]:
+    """A real one: whoever reads commands as they come wants a file number."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        yield io.TextIOWrapper(file, "utf-8")
+
+
+_NO_KEEPER = SimpleNamespace(journal=SimpleNamespace(remove=lambda: None))
+_monotonic, _clock_gettime, _open_source = time.monotonic, time.clock_gettime, run_session._open_source

@@ -1,0 +1,229 @@
+"""`duckrow run`: what it reads, refuses, resumes and says, from its first line to its exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from signal import SIGINT, SIGTERM
+
+import pytest
+
+from duckrow.engines.dry.behaviour import Behaviour
+from tests.cli.typed.dry_duckrow import DryDuckrow
+
+
+def write(duckrow: DryDuckrow, text: str, name: str = "jobs.txt") -> str:
+    (duckrow.work / name).write_text(text)
+    return name
+
+
+def places(duckrow: DryDuckrow) -> list[list[str]]:
+    """The devices of each attempt, in the order of their starts."""
+    rows = duckrow.sql("SELECT holds FROM attempts ORDER BY started_at, job_id")
+    return [[device for device, _ in json.loads(holds)] for (holds,) in rows]
+
+
+def most_at_a_time(duckrow: DryDuckrow) -> int:
+    times = duckrow.sql("SELECT started_at, ended_at FROM attempts")
+    return max(len([start for start, end in times if start <= moment < end]) for moment, _ in times)
+
+
+# -- the list ------------------------------------------------------------------------------------------------------
+
+
+def test_the_exit_code_tells_and_the_end_says_what_failed(duckrow: DryDuckrow) -> None:
+    assert duckrow("run", "--slots", "1", write(duckrow, "echo a\n\n# no job\necho b\n")).returncode == 0
+    assert duckrow.sql("SELECT command FROM jobs ORDER BY id") == [("echo a",), ("echo b",)]
+    failed = duckrow("run", "--slots", "2", stdin="true\nexit 3\n", ok=False)
+    assert failed.returncode == 1
+    assert "1 succeeded, 1 failed" in failed.stderr
+    assert "exit 3" in failed.stderr
+
+
+def test_a_job_can_have_several_lines(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", write(duckrow, "echo one \\\n  two\necho three\n"))
+    script = write(duckrow, "echo 1\nsleep 2\n%%\necho end\n", "script.txt")
+    duckrow.does("echo 1\nsleep 2", Behaviour())
+    duckrow("run", "--slots", "1", "--delimiter", "%%", script)
+    assert duckrow.sql("SELECT command FROM jobs ORDER BY id") == [
+        ("echo one \\\n  two",),
+        ("echo three",),
+        ("echo 1\nsleep 2",),
+        ("echo end",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--devices", "0,1", "2,3"], [["0", "1"], ["2", "3"]]),
+        (["--devices", "0", "0"], [["0"], ["0"]]),
+        (["--devices", "0", "--jobs-per-gpu", "2"], [["0"], ["0"]]),
+        (["--devices", "0", "--slots", "1"], [["cpu0"], ["0"]]),
+    ],
+)
+def test_there_are_as_many_jobs_at_a_time_as_places(
+    duckrow: DryDuckrow, words: list[str], expected: list[list[str]]
+) -> None:
+    duckrow("run", *words, stdin="sleep 60\n" * 2)
+    assert places(duckrow) == expected
+    assert most_at_a_time(duckrow) == 2
+    duckrow("run", *words, stdin="sleep 60\n" * 6)
+    assert most_at_a_time(duckrow) == 2
+
+
+# -- what it refuses, and a dry run --------------------------------------------------------------------------------
+
+
+def test_impossible_requests_are_refused_with_what_is_possible(duckrow: DryDuckrow) -> None:
+    for words, sentence in (
+        (["--devices", "0,1", "--gpus", "3"], "there are 2: 0, 1"),
+        (["--devices", "zero"], "does not name GPUs"),
+        (["--slots", "1", "--gpus", "1"], "only 1 CPU slot"),
+        (["--slots", "0"], "--slots"),
+        (["--timeout", "soon"], "is not a time"),
+        (["nosuchfile"], "cannot be read"),
+        (["--wrong"], "There is no option --wrong"),
+    ):
+        refused = duckrow("run", *words, ok=False)
+        assert refused.returncode == 2, words
+        assert sentence in refused.stderr
+
+
+def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "touch a\ntouch b\ntouch c\n")
+    shown = duckrow("run", "--devices", "0,1", "--dry-run", file).stdout.split("\n")
+    assert [line.split() for line in shown[:3]] == [
+        ["GPU", "0", "touch", "a"],
+        ["GPU", "1", "touch", "b"],
+        ["next", "free", "touch", "c"],
+    ]
+    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
+
+
+def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: DryDuckrow) -> None:
+    lines = [{"command": "a", "gpus": 1}, {"command": "b", "gpus": 2}, {"command": "c", "gpus": 1}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text).stdout
+    assert [line.split() for line in shown.splitlines()] == [
+        ["GPU", "0", "a"],
+        ["next", "free", "b"],
+        ["next", "free", "c"],
+    ]
+
+
+# -- resuming ------------------------------------------------------------------------------------------------------
+
+
+def test_resume_matches_lines_by_text_and_occurrence(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "echo same\necho same\nsleep 60; false\necho gone\n")
+    duckrow.after(30, lambda: duckrow.signal(SIGINT))
+    assert duckrow("run", "--slots", "1", file, ok=False).returncode == 130
+    write(duckrow, "echo same\nsleep 60; false\necho same\necho same\necho new\n")
+    resumed = duckrow("run", "--slots", "1", "--resume", file, ok=False)
+    assert "2 succeeded, 1 failed, 2 succeeded earlier" in resumed.stderr
+    assert duckrow.sql("SELECT id, command, attempts FROM jobs ORDER BY id") == [
+        (1, "echo same", 1),
+        (2, "echo same", 1),
+        (3, "sleep 60; false", 2),
+        (4, "echo gone", 0),
+        (5, "echo same", 1),
+        (6, "echo new", 1),
+    ]
+    assert duckrow.state(4) == "skipped"
+
+
+def test_a_named_run_is_resumed_by_its_name(duckrow: DryDuckrow) -> None:
+    duckrow.does("train", Behaviour(exit_code=1), Behaviour())
+    duckrow("run", "--slots", "1", "--name", "night", stdin="train\necho ok\n", ok=False)
+    for form in (["--resume=night"], ["--resume", "night"]):
+        duckrow("run", "--slots", "1", *form)
+    assert duckrow.sql("SELECT attempts, outcome FROM jobs ORDER BY id") == [(2, "succeeded"), (1, "succeeded")]
+    assert duckrow("run", "--resume=nobody", ok=False).returncode == 2
+
+
+def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "false\n")
+    duckrow("run", "--devices", "5", file, ok=False)
+    duckrow("run", "--resume", file, ok=False)
+    duckrow("run", "--devices", "6", "--resume", file, ok=False)
+    assert places(duckrow) == [["5"], ["5"], ["6"]]
+
+
+def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None:
+    refused: list[subprocess.CompletedProcess[str]] = []
+    file = write(duckrow, "sleep 60\n")
+    duckrow.after(30, lambda: refused.append(duckrow("run", "--slots", "2", "--resume", file, ok=False)))
+    duckrow("run", "--slots", "2", file)
+    assert refused[0].returncode == 2
+    assert "has not ended" in refused[0].stderr
+
+
+def test_one_command_in_a_terminal_is_nothing_to_resume(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--name", "once", "--", "true")
+    refused = duckrow("run", "--slots", "1", "--resume=once", ok=False)
+    assert refused.returncode == 2
+    assert "no earlier run" in refused.stderr
+
+
+# -- what happens meanwhile ----------------------------------------------------------------------------------------
+
+
+def test_enough_failures_end_the_run(duckrow: DryDuckrow) -> None:
+    done = duckrow("run", "--slots", "1", "--max-failures", "3", stdin="exit 4\n" * 50, ok=False)
+    assert done.returncode == 1
+    assert "3 failures: starting nothing more" in done.stderr
+    assert "3 failed, 47 not started" in done.stderr
+    assert duckrow.sql("SELECT count(*) FROM attempts") == [(3,)]
+
+
+def test_killing_a_job_of_a_run_from_another_terminal(duckrow: DryDuckrow) -> None:
+    duckrow.after(30, lambda: duckrow("kill", "1"))
+    assert duckrow("run", "--slots", "2", stdin="sleep 60\n" * 4, ok=False).returncode == 1
+    assert [duckrow.state(job) for job in (1, 2, 3, 4)] == ["killed", "succeeded", "succeeded", "succeeded"]
+
+
+def test_a_second_signal_stops_what_runs_and_says_so(duckrow: DryDuckrow) -> None:
+    duckrow.after(30, lambda: duckrow.signal(SIGINT))
+    duckrow.after(40, lambda: duckrow.signal(SIGTERM))
+    done = duckrow("run", "--slots", "2", stdin="sleep 60\n" * 10, ok=False)
+    assert done.returncode == 130
+    assert done.stderr.index("starting nothing more") < done.stderr.index("stopping 2 running jobs")
+    assert duckrow.sql("SELECT count(*), outcome FROM jobs GROUP BY outcome") == [(8, None), (2, "killed")]
+
+
+def test_a_paused_run_says_so(duckrow: DryDuckrow) -> None:
+    duckrow("pause")
+    duckrow.after(30, lambda: duckrow("resume"))
+    done = duckrow("run", "--slots", "1", stdin="true\n")
+    assert "everything is paused" in done.stderr
+    assert duckrow.state(1) == "succeeded"
+
+
+def test_a_pause_of_another_project_is_not_told(duckrow: DryDuckrow) -> None:
+    duckrow("pause", "--project", "other")
+    assert "paused" not in duckrow("run", "--slots", "1", stdin="sleep 60\n").stderr
+
+
+# -- what it says at its end ---------------------------------------------------------------------------------------
+
+
+def test_hundreds_of_jobs_that_fail_alike_are_told_as_one_error(duckrow: DryDuckrow) -> None:
+    done = duckrow("run", "--slots", "4", stdin="echo the same error; exit 9\n" * 300, ok=False)
+    assert done.returncode == 1
+    assert done.stderr.count("the same error") <= 8
+    assert "300 jobs" in done.stderr
+    assert len(done.stderr.split("\n")) < 15
+
+
+def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: DryDuckrow) -> None:
+    done = duckrow("run", "--devices", "0,1", "--table", stdin="true\nexit 2\n", ok=False)
+    header, first, second = done.stdout.strip().split("\n")
+    assert header.split() == ["ID", "NAME", "STATE", "WHERE", "TIME", "EXIT", "COMMAND"]
+    assert first.split()[:5] == ["1", "true", "succeeded", "GPU", "0"]
+    assert second.split()[2:5] == ["failed", "GPU", "1"]
+
+
+def test_a_run_without_gpus_does_not_say_how_it_packed_them(duckrow: DryDuckrow) -> None:
+    done = duckrow("run", "--pack", "--slots", "2", stdin="sleep 60\nsleep 60\n")
+    assert "packed" not in done.stderr
