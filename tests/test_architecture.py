@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.ports import Engine
 from duckrow.scheduler.state import HostState
 from tests.sources import dotted, nodes_of, tree_of
 
@@ -49,6 +50,8 @@ HOSTS_OF_THE_LOOP = ("duckrow.cli.runs.local", "duckrow.cli.commands.simulate", 
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 NAMED_TUPLE = "duckrow.core.named_tuple"  # a part of the language rather than of duckrow: kernel may have it too
 KEEPER = "duckrow.engines.local.keeper.keeper"
+ENGINES = "duckrow.engines."
+GIVE_ENGINES = ("duckrow.scheduler.hosts.", "duckrow.scheduler.pilot", "duckrow.scheduler.simulation.")
 DRY, LOCAL = "duckrow.engines.dry", "duckrow.engines.local"
 SLURM, PORT, MAKES_CLUSTERS = "duckrow.clusters.slurm", "duckrow.clusters.port", "duckrow.clusters.known"
 READS_GPUS_ITSELF = ("duckrow.api.devices.gpus", "duckrow.devices.nvml")  # while no host lives: docs/decisions/0012
@@ -179,8 +182,8 @@ def _broken_rule(found: Import) -> str | None:
         return "the keeper outlives its host, so it has the standard library and its own folder, nothing else"
     if found.importer.startswith(DRY) and f"{found.module}.{found.name}".startswith(LOCAL):
         return "the dry engine stands for any engine, so it knows nothing of the local one"
-    if found.importer == "duckrow.scheduler.loop" and f"{found.module}.{found.name}".startswith("duckrow.engines."):
-        return "the loop is given its engine"
+    if _is_of_the_tick(found.importer) and f"{found.module}.{found.name}".startswith(ENGINES):
+        return "the loop and all that helps it are given their engine"
     if rule := _broken_rule_of_clusters(found):
         return rule
     target = target_package(found)
@@ -207,6 +210,10 @@ def _broken_rule(found: Import) -> str | None:
         return f"in cli only {' and '.join(HOSTS_OF_THE_LOOP)} host the loop"
     allowed = ", ".join(sorted(MAY_IMPORT[package])) or "nothing but core"
     return f"{package} may import {allowed}, not {target}"
+
+
+def _is_of_the_tick(module: str) -> bool:
+    return module.startswith("duckrow.scheduler.") and not module.startswith(GIVE_ENGINES)
 
 
 def _broken_rule_of_clusters(found: Import) -> str | None:
@@ -314,18 +321,30 @@ _CALLED = {  # how a thing that changes by its own moves alone is called, by wha
 
 def writes_from_outside(module: str, source: str, into: frozenset[str]) -> list[str]:
     """The places that change an attempt or a state past its moves: by the names, and only in another object."""
-    targets = [
-        target
-        for node in nodes_of(source)
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
-        for each in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        for target in (each.elts if isinstance(each, ast.Tuple) else [each])
-    ]
+    targets = [target for node in nodes_of(source) for target in _changed_by(node)]
     return [
         f"{module} (line {target.lineno}) writes `{ast.unparse(target)}`: that changes by its own moves"
         for target in targets
         if isinstance(target, ast.Attribute) and target.attr in into and _last_name(target.value) in _CALLED[into]
     ]
+
+
+_CHANGES = frozenset("append extend insert pop popitem remove clear update setdefault sort reverse add discard".split())
+
+
+def _changed_by(node: ast.AST) -> Iterator[ast.expr]:
+    """What a statement or a call changes: `a.b` of `a.b = 1`, of `a.b[1] = 2`, of `del a.b[1]` and of `a.b.pop()`."""
+    if isinstance(node, ast.Assign | ast.Delete):
+        changed = node.targets
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign):
+        changed = [node.target]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+        changed = [node.func.value]
+    else:
+        return
+    for each in changed:
+        for part in each.elts if isinstance(each, ast.Tuple) else [each]:
+            yield part.value if isinstance(part, ast.Subscript) else part
 
 
 def rows_given_out(module: str, source: str) -> list[str]:
@@ -471,6 +490,18 @@ def test_only_who_hosts_the_loop_knows_it() -> None:
     assert not importers, f"These get the loop, not what they need of it: {', '.join(importers)}"
 
 
+def test_the_loop_calls_all_that_an_engine_promises_and_nothing_else() -> None:
+    sources = [path.read_text() for name, path in modules() if package_of(name) == "scheduler"]
+    called = {
+        node.attr
+        for source in sources
+        for node in ast.walk(tree_of(source))
+        if isinstance(node, ast.Attribute) and _last_name(node.value) in ("engine", "_engine")
+    }
+    promised = {name for name in vars(Engine) if not name.startswith("_")}
+    assert called == promised
+
+
 def test_sql_stands_in_store_alone() -> None:
     sources = {name: path.read_text() for name, path in modules() if package_of(name) != "store"}
     found = [place for name, source in sources.items() for place in sql_in(name, source)]
@@ -557,7 +588,9 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
             "knows nothing of the",
         ),
         ("duckrow.engines.dry.engine", "from duckrow.engines import local", "knows nothing of the local one"),
-        ("duckrow.scheduler.loop", "from duckrow.engines.local.engine import LocalEngine", "given its engine"),
+        ("duckrow.scheduler.loop", "from duckrow.engines.local.engine import LocalEngine", "given their engine"),
+        ("duckrow.scheduler.devices.mps_sharing", "def f():\n    from duckrow.engines.local import mps", "given their"),
+        ("duckrow.scheduler.tick.act", "from duckrow.engines.dry.engine import DryEngine", "given their engine"),
         ("duckrow.helpers.text", "import os", "no rule says what helpers may import"),
         ("duckrow", "from duckrow.api.client import Client", "only within a function"),
         ("duckrow.__main__", "from duckrow.api.client import Client", "not api"),
@@ -664,7 +697,18 @@ def test_a_move_of_an_attempt_is_let_through(source: str) -> None:
     assert not writes_from_outside("duckrow.scheduler.life.endings", source, _OF_AN_ATTEMPT)
 
 
-@pytest.mark.parametrize("source", ["self._state.freed = True", "loop.state.booked = {}", "state.seats += [seat]"])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "self._state.freed = True",
+        "loop.state.booked = {}",
+        "state.seats += [seat]",
+        "state.live[7] = attempt",
+        "del self._state.live[7]",
+        "self._state.lined_up.pop(7)",
+        "state.reports.append(report)",
+    ],
+)
 def test_a_write_into_a_state_is_found(source: str) -> None:
     assert writes_from_outside("duckrow.scheduler.life.endings", source, _OF_A_STATE)
 

@@ -136,6 +136,8 @@ class Harness(Protocol):
 
     outlives_its_host: bool  # attempts go on when their host has died
 
+    def __init__(self, folder: Path) -> None: ...
+
     def life(self, body: Body) -> Any:
         """One life, which ends as if killed when the body has returned; what that returns."""
 
@@ -243,7 +245,7 @@ def _told(data: bytes) -> Any:
     return result
 
 
-HARNESSES: dict[str, type[LocalHarness] | type[DryHarness] | type[ThreadHarness]] = {
+HARNESSES: dict[str, type[Harness]] = {
     "local": LocalHarness,
     "dry": DryHarness,
     "threads": ThreadHarness,

@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import duckrow
+from duckrow.core import quick_dataclass
+from duckrow.core.jobs import job
+from duckrow.core.jobs.job import LiveAttempt
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
+from duckrow.scheduler import state
+from duckrow.scheduler.state import HostState
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.database import Database
 from tests.scheduler.language import Queue, slots
 
 MakeQueue = Callable[..., Queue]
+
+
+_OURS = str(Path(duckrow.__file__).parent)
+
+
+def _changed_only_by(*homes: str | None) -> Callable[[object, str, Any], None]:
+    """A `__setattr__` that tells who of duckrow writes past the moves of a class; tests may write what they like."""
+
+    def write(self: object, name: str, value: Any) -> None:
+        writer = sys._getframe(1).f_code.co_filename
+        assert not writer.startswith(_OURS) or writer in homes, f"{writer} writes `{name}` past the moves of {self}"
+        object.__setattr__(self, name, value)
+
+    return write
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _only_their_own_moves_change_attempts_and_states() -> Iterator[None]:
+    """Whatever a test of the scheduler plays shows it too."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(LiveAttempt, "__setattr__", _changed_only_by(job.__file__, quick_dataclass.__file__))
+    patch.setattr(HostState, "__setattr__", _changed_only_by(state.__file__))
+    yield
+    patch.undo()
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+import duckrow
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
@@ -27,6 +31,19 @@ def state_of(*some: LiveAttempt, seats: list[Seat] | None = None) -> HostState:
 
 def of_job(job_id: int, device: str = "0", share: int = WHOLE, host: int = OURS, **fields: Any) -> LiveAttempt:
     return attempt(job(id=job_id, **fields), holds=((device, share),), job_host_id=host)
+
+
+# -- who may change it ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["state.freed = True", "attempt.pid = 7", "live[1_000_001].holds = ()"])
+def test_a_module_that_writes_past_the_moves_is_told_in_every_test_of_the_scheduler(written: str) -> None:
+    """`tests/scheduler/conftest.py` sees to it."""
+    attempt = of_job(1)
+    state = state_of(attempt)
+    writer = str(Path(duckrow.__file__).parent / "scheduler" / "life" / "endings.py")
+    with pytest.raises(AssertionError, match="past the moves"):
+        exec(compile(written, writer, "exec"), {"state": state, "attempt": attempt, "live": state.live})
 
 
 # -- what is booked -------------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def bring_up(duckrow: Duckrow, log: IO[bytes] | int = subprocess.DEVNULL) -> Non
 def lock_for_ever(locks: Path, gpus: FakeGpus) -> None:
     """What a hostile colleague does."""
     code = (
-        "import sys, time; from duckrow.engines.local.gpus import lock_file; "
+        "import sys, time; from duckrow.devices.locks import lock_file; "
         "lock_file.make(sys.argv[1], sys.argv[2], 'x', time.monotonic())"
     )
     python_as(NOBODY, code, str(locks), gpus.uuid(0))

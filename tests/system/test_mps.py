@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.gpus.mps import MOST_CLIENTS, PROGRAM
+from duckrow.engines.local.mps import PROGRAM
+from duckrow.scheduler.devices.mps_sharing import MOST_CLIENTS
 from tests.conftest import DEADLINE_S, Duckrow, until
-from tests.engines.gpus.test_mps import FAKE
+from tests.engines.test_mps import FAKE
 from tests.fake_nvml import FakeGpus
 from tests.system.test_memory import lines, outcomes
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from duckrow.core.clock import Now
+from duckrow.core.devices.device import Device
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.named_tuple import NamedTuple
@@ -288,6 +289,20 @@ class GpuReader(Protocol):
 
     def answer(self) -> tuple[list[Gpu], list[Reading]] | None:
         """(all GPUs, a reading of each and of those that were asked for), once per question."""
+
+
+class MpsServer(Protocol):
+    """NVIDIA's MPS, under which several processes use one GPU at the same time."""
+
+    def start(self, gpus: Sequence[Device]) -> str:
+        """Empty if it runs now, else the reason why not. `gpus`: all GPUs of this machine."""
+
+    @property
+    def variables(self) -> dict[bytes, bytes]:
+        """The environment variables for its clients; empty when it does not run."""
+
+    def end(self) -> None:
+        """This host needs it no more."""
 
 
 class DeviceSource(Protocol):

@@ -1,1 +1,1 @@
-"""What GPUs there are, and who uses them. A reading is a value; nothing here starts or books anything."""
+"""What GPUs there are, and who uses them. A reading is a value; nothing here starts anything or books a device."""

@@ -9,7 +9,7 @@ from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.errors import IllegalTransition, StateError
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
-from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
+from duckrow.core.ports import Engine, GpuReader, MpsServer, Observer, Reactor
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.own_files import OwnFiles
@@ -38,6 +38,7 @@ class Loop:
         open_reader: Callable[[Reactor], GpuReader],
         observer: Observer | None = None,
         machine: Machine = BARE,
+        open_mps: Callable[[str], MpsServer] | None = None,
     ) -> None:
         self.database = database
         self.host = host
@@ -46,7 +47,7 @@ class Loop:
         self.observer = observer or Observer()
         self.store = TickStores(database, host.id)
         self.state = state = HostState(host.id, seats)
-        ports = HostPorts(database, host, self.store, engine, reactor, open_reader, self.observer)
+        ports = HostPorts(database, host, self.store, engine, reactor, open_reader, self.observer, open_mps)
         self._checkpointer = Checkpointer(database)
         self._collaborators = collaborators = assemble(state, ports, machine, self._checkpointer)
         self.watch = collaborators.watch

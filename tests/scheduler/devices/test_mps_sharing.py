@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from duckrow.core.clock import Now
-from duckrow.core.devices.device import reservations
+from duckrow.core.devices.device import Device, reservations
 from duckrow.core.devices.inventory import WHOLE, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
@@ -17,9 +18,8 @@ from duckrow.core.devices.policy import Policy
 from duckrow.core.jobs.job import Exit, LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gpu
-from duckrow.engines.local.gpus import mps
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.devices.mps_sharing import MpsSharing
+from duckrow.scheduler.devices.mps_sharing import MOST_CLIENTS, MpsSharing
 from duckrow.scheduler.memory.more_memory import MemoryRetries
 from duckrow.scheduler.state import HostState
 from duckrow.store.hosts import DAEMON
@@ -34,13 +34,13 @@ class Server:
     """Instead of NVIDIA's control daemon."""
 
     refusal = ""
-    started: list[list[str]] = []
+    started: list[Sequence[Device]] = []
     ended = 0
 
     def __init__(self, root: str) -> None:
         self.variables = VARIABLES
 
-    def start(self, gpus: list[str]) -> str:
+    def start(self, gpus: Sequence[Device]) -> str:
         self.started.append(gpus)
         return self.refusal
 
@@ -49,20 +49,18 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> type[Server]:
-    fresh = type("FreshServer", (Server,), {"started": [], "ended": 0})
-    monkeypatch.setattr(mps, "Mps", fresh)
-    return fresh
+def server() -> type[Server]:
+    return type("FreshServer", (Server,), {"started": [], "ended": 0})
 
 
 class Scene:
-    def __init__(self, mode: str = "auto", knows_gpus: bool = True) -> None:
+    def __init__(self, server: type[Server] | None, mode: str = "auto", knows_gpus: bool = True) -> None:
         self.state = HostState(DAEMON, parse_gpus(["0", "1"]))
         self.told = Told()
         gpus = KnownGpus(self.state, Machine(policy=Policy(mps=mode)), lambda _: None)
         if knows_gpus:
             gpus.meet([Gpu("0", "RTX", "GPU-a", 24_000)])
-        self.sharing = MpsSharing(self.state, "/root-folder", self.told, gpus)
+        self.sharing = MpsSharing(self.state, "/root-folder", self.told, gpus, server)
 
     def start(self, number: int, device: str = "0", needs: str | None = PACKED) -> LiveAttempt:
         now = Now(0.0, 0.0, 0.0)
@@ -87,13 +85,13 @@ class Scene:
     ],
 )
 def test_who_gets_mps(server: type[Server], mode: str, needs: str | None, device: str, has_it: bool) -> None:
-    scene = Scene(mode)
+    scene = Scene(server, mode)
     assert scene.variables(1, device=device, needs=needs) == (VARIABLES if has_it else {})
     assert server.started == ([["0", "1"]] if has_it else [])
 
 
 def test_one_server_serves_all_and_ends_with_the_host(server: type[Server]) -> None:
-    scene = Scene()
+    scene = Scene(server)
     assert [scene.variables(number) for number in (1, 2)] == [VARIABLES] * 2
     assert len(server.started) == 1
     scene.sharing.close()
@@ -101,13 +99,19 @@ def test_one_server_serves_all_and_ends_with_the_host(server: type[Server]) -> N
 
 
 def test_a_host_that_never_needed_it_has_nothing_to_end(server: type[Server]) -> None:
-    Scene().sharing.close()
+    Scene(server).sharing.close()
     assert server.ended == 0
+
+
+def test_where_there_is_no_mps_nobody_gets_it_and_nobody_is_told() -> None:
+    scene = Scene(None, "on")
+    assert scene.variables(1) == {}
+    assert not scene.told.sentences
 
 
 def test_where_it_cannot_be_started_jobs_share_without_it_and_that_is_said_once(server: type[Server]) -> None:
     server.refusal = "There is no nvidia-cuda-mps-control."
-    scene = Scene()
+    scene = Scene(server)
     assert [scene.variables(number) for number in (1, 2)] == [{}, {}]
     assert len(server.started) == 1
     (sentence,) = scene.told.sentences
@@ -120,21 +124,21 @@ def test_who_has_no_gpu_that_the_library_knows_hears_of_it_only_if_they_asked(
     server: type[Server], mode: str, is_told: bool
 ) -> None:
     server.refusal = "There is no nvidia-cuda-mps-control."
-    scene = Scene(mode, knows_gpus=False)
+    scene = Scene(server, mode, knows_gpus=False)
     assert scene.variables(1) == {}
     assert bool(scene.told.sentences) == is_told
 
 
 def test_a_gpu_takes_so_many_clients_and_the_next_job_shares_it_without(server: type[Server]) -> None:
-    scene = Scene()
-    given = [scene.variables(number) for number in range(1, mps.MOST_CLIENTS + 3)]
-    assert given == [VARIABLES] * mps.MOST_CLIENTS + [{}] * 2
-    assert len([told for told in scene.told.sentences if f"GPU 0 has {mps.MOST_CLIENTS}" in told]) == 1
+    scene = Scene(server)
+    given = [scene.variables(number) for number in range(1, MOST_CLIENTS + 3)]
+    assert given == [VARIABLES] * MOST_CLIENTS + [{}] * 2
+    assert len([told for told in scene.told.sentences if f"GPU 0 has {MOST_CLIENTS}" in told]) == 1
     assert scene.variables(100, device="1") == VARIABLES
 
 
 def test_a_job_that_failed_by_mps_is_run_without_it_and_others_keep_it(server: type[Server]) -> None:
-    scene = Scene()
+    scene = Scene(server)
     attempt = scene.start(1)
     assert scene.sharing.variables(attempt) == VARIABLES
     assert scene.sharing.failed(attempt, "its MPS server failed")
@@ -143,14 +147,14 @@ def test_a_job_that_failed_by_mps_is_run_without_it_and_others_keep_it(server: t
 
 
 def test_a_job_that_had_no_mps_did_not_fail_by_it(server: type[Server]) -> None:
-    scene = Scene()
+    scene = Scene(server)
     assert not scene.sharing.failed(scene.start(1), "its MPS server failed")
     scene.variables(2)
     assert not scene.sharing.failed(scene.start(3, needs=None), "its MPS server failed")
 
 
 def test_after_three_failures_in_a_row_nobody_gets_it(server: type[Server]) -> None:
-    scene = Scene()
+    scene = Scene(server)
     for number in (1, 2, 3):
         attempt = scene.start(number)
         assert scene.sharing.variables(attempt) == VARIABLES
@@ -160,7 +164,7 @@ def test_after_three_failures_in_a_row_nobody_gets_it(server: type[Server]) -> N
 
 
 def test_a_success_in_between_begins_the_count_anew(server: type[Server]) -> None:
-    scene = Scene()
+    scene = Scene(server)
     for number in (1, 2, 3, 4):
         attempt = scene.start(number)
         assert scene.sharing.variables(attempt) == VARIABLES

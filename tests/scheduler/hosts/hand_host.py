@@ -12,14 +12,28 @@ from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
+from duckrow.engines.dry.engine import DryEngine
+from duckrow.engines.dry.gpus import DryGpus
 from duckrow.engines.dry.machine import DryMachine
+from duckrow.engines.dry.reactor import HandReactor
 from duckrow.scheduler.hosts.dry_host import DryHost
+from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.loop import Loop
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import HostStore
 from duckrow.store.sqlite.database import Database
 from tests.scheduler.language import succeeds
 
 _MOST_TURNS = 2_000
+
+
+class JumpingReactor(HandReactor):
+    """It waits by moving the clock."""
+
+    def wait(self, at_most_s: float | None) -> None:
+        super().wait(at_most_s)
+        if self.rests_until is not None:
+            self.clock.go_to(self.rests_until)
 
 
 class HandSignals:
@@ -70,6 +84,35 @@ class HandHost:
 
     def started(self) -> list[int]:
         return [order.job_id for order in self.machine.orders if order.what == "start"]
+
+    def orders(self) -> list[str]:
+        return [f"{order.what} {order.job_id} {order.number or ''}".strip() for order in self.machine.orders]
+
+
+class DryLocalHost:
+    """Stands in for `local_host`: the host is as always, and what it runs is dry."""
+
+    def __init__(self, does: dict[str, Behaviour]) -> None:
+        """`does`: what each command does."""
+        self.clock = HandClock()
+        self.reactor = JumpingReactor(self.clock)
+        self.signals = HandSignals()
+        self.machine = DryMachine(lambda attempt: does.get(attempt.job.command, succeeds()))
+        self.database: Database  # of the host, which its process closes by its end
+
+    def __call__(
+        self, database: Database, host: Host, offer: Offer, link: object, observer: Observer, output: str = "log"
+    ) -> tuple[Loop, HandSignals]:
+        self.database = database
+        engine, gpus = DryEngine(self.machine, self.reactor), DryGpus(self.machine, self.reactor)
+        loop = Loop(database, host, offer.seats, engine, self.reactor, lambda _: gpus, observer, offer.machine)
+        return loop, self.signals
+
+    def at(self, seconds: float, call: Callable[[], None]) -> None:
+        self.reactor.later(seconds, call)
+
+    def sends(self, number: int, after_s: float) -> None:
+        self.at(after_s, lambda: self.signals.send(number))
 
     def orders(self) -> list[str]:
         return [f"{order.what} {order.job_id} {order.number or ''}".strip() for order in self.machine.orders]

@@ -9,8 +9,8 @@ import pytest
 
 from duckrow.core.devices.needs import Needs
 from duckrow.core.memory.observation import FRESH_S
-from duckrow.engines.local.gpus.gpu_locks import GpuLocks
-from duckrow.engines.local.gpus.lock_patience import LONGEST_S
+from duckrow.devices.locks.gpu_locks import GpuLocks
+from duckrow.devices.locks.lock_patience import LONGEST_S
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, gpus, runs, succeeds

@@ -28,7 +28,6 @@ from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.engine import DryEngine
 from duckrow.engines.dry.gpus import DryGpus
 from duckrow.engines.dry.machine import DryMachine
-from duckrow.engines.dry.reactor import HandReactor
 from duckrow.scheduler import pilot
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.loop import Loop
@@ -38,21 +37,12 @@ from duckrow.scheduler.pilots import successors, time_left
 from duckrow.scheduler.pilots.share import PilotShare
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.database import Database
-from tests.scheduler.hosts.hand_host import HandSignals
+from tests.scheduler.hosts.hand_host import HandSignals, JumpingReactor
 from tests.scheduler.language import fails, ignores_sigterm, runs, slots, succeeds
 from tests.scheduler.pilots.test_decisions import OwnJobWithTime
 
 HOUR_S = 3600.0
 DOES = {"good": succeeds(after_s=10), "bad": fails(after_s=10), "endless": runs(), "deaf": ignores_sigterm()}
-
-
-class JumpingReactor(HandReactor):
-    """It waits by moving the clock."""
-
-    def wait(self, at_most_s: float | None) -> None:
-        super().wait(at_most_s)
-        if self.rests_until is not None:
-            self.clock.go_to(self.rests_until)
 
 
 class HandTime:

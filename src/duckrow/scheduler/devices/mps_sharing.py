@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from duckrow.core.jobs.job import LiveAttempt
-from duckrow.core.ports import Observer
+from duckrow.core.ports import MpsServer, Observer
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.state import HostState
 
-if TYPE_CHECKING:
-    from duckrow.engines.local.gpus.mps import Mps
+MOST_CLIENTS = 48
+"""How many processes may share one GPU, from the Volta generation on. CUDA refuses more; newer drivers allow 60."""
 
 AUTO, ON = "auto", "on"
 """`auto`: for jobs that are packed. `on`: for every job on a GPU. Otherwise MPS is off."""
@@ -19,15 +19,23 @@ _MOST_FAILURES = 3  # jobs in a row that fail under MPS before this host gives i
 
 
 class MpsSharing:
-    def __init__(self, state: HostState, root: str, observer: Observer, gpus: KnownGpus) -> None:
-        """`root`: our state folder, where the pipes of MPS are."""
+    def __init__(
+        self,
+        state: HostState,
+        root: str,
+        observer: Observer,
+        gpus: KnownGpus,
+        open_mps: Callable[[str], MpsServer] | None,
+    ) -> None:
+        """`root`: our state folder, where the pipes of MPS are. `open_mps`: None where there is no MPS."""
         self._state = state
         self._root = root
         self._observer = observer
         self._gpus = gpus
+        self._open_mps = open_mps
         self._mode = gpus.machine.policy.mps
-        self._mps: Mps | None = None
-        self._in_vain = False  # MPS cannot be used here
+        self._mps: MpsServer | None = None
+        self._in_vain = open_mps is None  # MPS cannot be used here
         self._without: set[int] = set()  # jobs that run without it
         self._failures = 0
         self._told: set[str] = set()
@@ -36,8 +44,8 @@ class MpsSharing:
         """The environment variables for an attempt that may share its GPU."""
         if not self._wants(attempt) or self._in_vain:
             return {}
-        if self._mps is None:
-            self._start()
+        if self._mps is None and self._open_mps is not None:
+            self._start(self._open_mps(self._root))
         if self._mps is None or self._is_full(attempt):
             return {}
         return self._mps.variables
@@ -46,10 +54,7 @@ class MpsSharing:
         packed = self._mode == ON or (self._mode == AUTO and attempt.job.needs is not None)
         return packed and attempt.has_gpu and attempt.job.id not in self._without
 
-    def _start(self) -> None:
-        from duckrow.engines.local.gpus.mps import Mps
-
-        mps = Mps(self._root)
+    def _start(self, mps: MpsServer) -> None:
         all_gpus = sorted({device for seat in self._state.seats if not seat.is_cpu for device in seat.devices})
         why_not = mps.start(all_gpus)
         if why_not:
@@ -65,8 +70,6 @@ class MpsSharing:
 
     def _is_full(self, attempt: LiveAttempt) -> bool:
         """A GPU has a limited number of MPS clients, and CUDA refuses more: further jobs share the GPU without MPS."""
-        from duckrow.engines.local.gpus.mps import MOST_CLIENTS
-
         for gpu, _ in attempt.holds:
             others = (each for each in self._state.live.values() if each.id != attempt.id and each.follows is None)
             if sum(self._wants(each) and gpu in dict(each.holds) for each in others) >= MOST_CLIENTS:

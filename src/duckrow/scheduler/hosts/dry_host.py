@@ -29,11 +29,10 @@ class DryHost:
         observer: Observer | None = None,
         begins: bool = True,
     ) -> None:
-        """`machine`: the real devices; `offer`: what the user says about them. MPS cannot be started.
+        """`machine`: the real devices; `offer`: what the user says about them. There is no MPS.
 
         `begins`: False if the owner of the loop begins it.
         """
-        policy = offer.machine.policy.but(mps="off")
         self.database = Database(folder, durable=False)
         self.reactor = HandReactor(clock)
         self.engine = DryEngine(machine, self.reactor)
@@ -45,7 +44,7 @@ class DryHost:
             self.reactor,
             lambda reactor: DryGpus(machine, reactor),
             observer,
-            offer.machine._replace(policy=policy),
+            offer.machine,
         )
         if begins:
             self.loop.begin()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import GpuReader, Observer, Reactor
+from duckrow.core.ports import GpuReader, MpsServer, Observer, Reactor
 from duckrow.devices.discover import Offer
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper.link import KeeperLink
@@ -27,10 +27,16 @@ def gpu_reader(reactor: Reactor) -> GpuReader:
     return DeviceReader(reactor, source())
 
 
+def mps_server(root: str) -> MpsServer:
+    from duckrow.engines.local.mps import Mps  # most hosts share no GPU
+
+    return Mps(root)
+
+
 def local_host(
     database: Database, host: Host, offer: Offer, link: KeeperLink, observer: Observer, output: str = "log"
 ) -> LocalHost:
     reactor = EpollReactor()
     engine = LocalEngine(reactor, host.folder.keepers, link, JobStore(database).environment, output)
-    loop = Loop(database, host, offer.seats, engine, reactor, gpu_reader, observer, offer.machine)
+    loop = Loop(database, host, offer.seats, engine, reactor, gpu_reader, observer, offer.machine, mps_server)
     return LocalHost(loop, HostSignals(reactor, link.signals))

@@ -10,8 +10,8 @@ from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.memory.observation import FRESH_S, Observation
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer, Reactor
-from duckrow.engines.local.gpus.gpu_locks import GpuLocks
-from duckrow.engines.local.gpus.lock_patience import LONGEST_S
+from duckrow.devices.locks.gpu_locks import GpuLocks
+from duckrow.devices.locks.lock_patience import LONGEST_S
 from duckrow.kernel.process import user_name
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.state import HostState

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from duckrow.core.devices.machine import Machine
 from duckrow.core.memory.observation import Observation
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import Engine, GpuReader, Observer, Reactor
+from duckrow.core.ports import Engine, GpuReader, MpsServer, Observer, Reactor
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
@@ -52,6 +52,7 @@ class HostPorts(NamedTuple):
     reactor: Reactor
     open_reader: Callable[[Reactor], GpuReader]
     observer: Observer
+    open_mps: Callable[[str], MpsServer] | None
 
 
 class Collaborators(NamedTuple):
@@ -74,7 +75,7 @@ class Collaborators(NamedTuple):
 
 def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer: Checkpointer) -> Collaborators:
     """`machine`: the machine when nobody uses it."""
-    database, host, store, engine, reactor, _, observer = ports
+    database, host, store, engine, reactor, _, observer, open_mps = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
     lining_up = LiningUp(state, store.attempts, engine, new_attempts)
     delays = Delays(state, DelayStore(database), reactor)
@@ -86,7 +87,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer:
         state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
     )
     watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
-    sharing = MpsSharing(state, host.folder.root, observer, gpus)
+    sharing = MpsSharing(state, host.folder.root, observer, gpus, open_mps)
     suspending = Suspending(store.suspensions, engine)
     learned_times = LearnedTimes(AnswerStore(database))
     stopping = Stopping(store.attempts, suspending)
@@ -120,7 +121,7 @@ def _watch(
     learning: Learning,
     broken_gpus: BrokenGpus,
 ) -> Watch:
-    database, host, store, engine, reactor, open_reader, observer = ports
+    database, host, store, engine, reactor, open_reader, observer, _ = ports
     root = host.folder.root
     unseen_memory = UnseenMemory(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
     misplaced_attempts = MisplacedAttempts(state, store.events, observer, gpus)

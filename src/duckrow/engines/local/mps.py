@@ -19,9 +19,6 @@ from duckrow.engines.local.processes.processes import TAG, Trace, processes_of, 
 from duckrow.kernel.process import all_pids, environment_of
 
 PROGRAM = "nvidia-cuda-mps-control"
-MOST_CLIENTS = 48
-"""How many processes may share one GPU, from the Volta generation on. CUDA refuses more; newer drivers allow 60."""
-
 _START_S, _ASK_S, _QUIT_S, _SIGNAL_S, _LOOK_S = 5.0, 1.0, 2.0, 1.0, 0.02
 _LONGEST_PATH = 75  # the path of a socket has room for 107 bytes; the daemon and its servers add names of their own
 _USUAL_DIRECTORY = "/tmp/nvidia-mps"  # of a daemon that was started without naming one

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.engines.local.gpus import lock_file
-from duckrow.engines.local.gpus.lock_file import LockFile, OwnLock
-from duckrow.engines.local.gpus.lock_patience import LONGEST_S, LockPatience
+from duckrow.devices.locks import lock_file
+from duckrow.devices.locks.lock_file import LockFile, OwnLock
+from duckrow.devices.locks.lock_patience import LONGEST_S, LockPatience
 from duckrow.kernel.shared_folder import SharedFolder, make_shared_folder
 
 _MOST_LOOKED_AT = 1000  # more files than this are there only to slow us down

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.devices.device import Device
-from duckrow.engines.local.gpus import mps
-from duckrow.engines.local.gpus.mps import PROGRAM, Mps
+from duckrow.engines.local import mps
+from duckrow.engines.local.mps import PROGRAM, Mps
 from duckrow.kernel.process import environment_of
 from tests.conftest import DEADLINE_S, is_running, kill_if_there, until
 
@@ -237,7 +237,7 @@ def test_one_that_does_not_answer_is_left_behind_dead(
 
 
 def test_one_of_an_earlier_host_is_found_again(state: Path, fake: Fake) -> None:
-    host = "import sys; from duckrow.engines.local.gpus.mps import Mps; print(Mps(sys.argv[1]).start([]))"
+    host = "import sys; from duckrow.engines.local.mps import Mps; print(Mps(sys.argv[1]).start([]))"
     said = subprocess.run([sys.executable, "-c", host, state], capture_output=True, text=True, timeout=DEADLINE_S)
     assert said.stdout == "\n", said.stderr
     before = fake.running()

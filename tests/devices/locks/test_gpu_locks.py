@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.gpus import lock_file
-from duckrow.engines.local.gpus.gpu_locks import GpuLocks
+from duckrow.devices.locks import lock_file
+from duckrow.devices.locks.gpu_locks import GpuLocks
 from duckrow.kernel import shared_folder
 from duckrow.kernel.shared_folder import SharedFolder, fault_of
 from tests.conftest import DEADLINE_S
@@ -70,7 +70,7 @@ def test_those_who_book_in_one_database_do_not_wait_for_each_other(locks_of: Loc
 
 RACER = """
 import os, sys, time
-from duckrow.engines.local.gpus.gpu_locks import GpuLocks
+from duckrow.devices.locks.gpu_locks import GpuLocks
 from duckrow.kernel.shared_folder import SharedFolder
 folder, who, until = sys.argv[1], sys.argv[2], time.monotonic() + 1
 locks, won = GpuLocks(who, lambda: SharedFolder(folder, "")), 0
@@ -103,7 +103,7 @@ def test_of_those_who_come_at_once_never_do_two_go_on(folder: Path) -> None:
 def test_another_user_is_refused_and_told_whose_it_is(folder: Path, locks_of: Locks) -> None:
     locks_of("a").take(["0"], time.monotonic())
     code = (
-        "import sys, time; from duckrow.engines.local.gpus.gpu_locks import GpuLocks; "
+        "import sys, time; from duckrow.devices.locks.gpu_locks import GpuLocks; "
         "from duckrow.kernel.shared_folder import SharedFolder, fault_of; "
         "locks = GpuLocks('b', lambda: SharedFolder(sys.argv[1], fault_of(sys.argv[1]))); "
         "print(locks.fault, locks.take(['0', '1'], time.monotonic()), locks.held)"
