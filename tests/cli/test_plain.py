@@ -1,4 +1,4 @@
-"""Verbs without options are answered without click, exactly as click would have them answered."""
+"""Verbs with the simplest options are answered without click, exactly as click would have them answered."""
 
 from __future__ import annotations
 
@@ -31,10 +31,27 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return found
 
 
-def test_what_click_makes_of_no_options_is_what_ls_takes_by_default() -> None:
-    given = ls.command.make_context("duckrow", []).params
-    assert given.pop("words") == ()
-    assert ListOptions(**given) == ListOptions()
+LISTED = [
+    *([], ["--all"], ["-a"], ["--failed"], ["--json"], ["--limit", "30"], ["-l", "007"], ["-l", "2", "--limit", "3"]),
+    ["--failed", "-l", "5", "--json", "--all"],
+]
+
+
+@pytest.mark.parametrize("words", LISTED)
+def test_what_click_makes_of_simple_options_is_what_ls_is_given(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[ListOptions] = []
+
+    def list_jobs(*, options: ListOptions) -> int:
+        given.append(options)
+        return 0
+
+    monkeypatch.setattr("duckrow.cli.views.job_list.list_jobs", list_jobs)
+    assert plain.answer(["ls", *words]) == 0
+    values = ls.command.make_context("duckrow", list(words)).params
+    assert values.pop("words") == ()
+    assert given == [ListOptions(**values)]
 
 
 COMMANDS = [["true"], ["--", "true"], ["echo", "-n", "--help"], ["--", "-x"], ["--", "--", "a"], ["a", "--", "-b"]]
@@ -55,7 +72,9 @@ def test_what_click_makes_of_a_command_alone_is_what_submit_takes_by_default(
 
 
 FOR_CLICK = [
-    *([], ["--version"], ["ls", "--all"], ["ls", "3"], ["ls", "-h"], ["kill"], ["no-such-verb"]),
+    *([], ["--version"], ["ls", "3"], ["ls", "-h"], ["kill"], ["no-such-verb"]),
+    *(["ls", "--limit"], ["ls", "--limit", "0"], ["ls", "--limit", "-3"], ["ls", "-l", "x"], ["ls", "--limit=3"]),
+    *(["ls", "--all", "3"], ["ls", "--sort", "id"], ["ls", "-l", "\N{SUPERSCRIPT TWO}"], ["ls", "-l", "9" * 5000]),
     *(["submit"], ["submit", "--"], ["submit", "-h"], ["submit", "--hold", "true"], ["submit", __file__]),
 ]
 

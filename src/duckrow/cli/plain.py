@@ -1,31 +1,55 @@
-"""Verbs without options, which are what people type most: answered without click.
+"""What people type most, verbs with no options or the simplest: answered without click.
 
 To load click takes as long as everything else that such a verb does. Without options there is nothing to parse: each
-has its default, which is also that of the values (`ListOptions()`) that the verb is given.
+has its default, which is also that of the values (`ListOptions()`) that the verb is given. Of the options of `ls`, this
+knows those without a value, and the number of jobs to show.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
 from duckrow.cli.completing import is_completing
 from duckrow.cli.verbs import ALIASES
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
+
+_FLAGS = {"--all": "show_all", "-a": "show_all", "--failed": "failed", "--json": "as_json"}
+_LIMIT = ("--limit", "-l")
+_NUMBER = re.compile("0*[1-9][0-9]{0,17}")
+
 
 def answer(arguments: list[str]) -> int | None:
-    """The exit code of a verb without options; None: click must parse it."""
+    """The exit code of a verb that needs no parsing; None: click must parse it."""
     verb, words = ALIASES.get(arguments[0], arguments[0]) if arguments else "", arguments[1:]
     if is_completing():
         return None
-    if verb == "ls" and not words:
-        from duckrow.cli.views.job_list import list_jobs
+    if verb == "ls" and (options := _list_options(words)) is not None:
+        from duckrow.cli.views.job_list import ListOptions, list_jobs
 
-        return list_jobs()
+        return list_jobs(options=ListOptions(**options))
     if verb == "submit" and (command := _command_in(words)):
         from duckrow.cli.submitting import submit_plainly
 
         return submit_plainly(command)
     return None
+
+
+def _list_options(words: list[str]) -> dict[str, Any] | None:
+    """What was typed; None: something that is not known here."""
+    options: dict[str, Any] = {}
+    left = iter(words)
+    for word in left:
+        if word in _LIMIT and _NUMBER.fullmatch(number := next(left, "")):
+            options["limit"] = int(number)
+        elif word in _FLAGS:
+            options[_FLAGS[word]] = True
+        else:
+            return None
+    return options
 
 
 def _command_in(words: list[str]) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from duckrow.api.client import Client
-from duckrow.api.queue.job_pages import SORTS, jobs_of_page
+from duckrow.api.queue.job_pages import SORTS, jobs_of_page, page_with_counts
 from duckrow.api.queue.listing import COLUMNS, STATES, ended_runs, listing, parse_words, tally, variable_names
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec
@@ -180,3 +180,54 @@ def test_a_page_by_id_begins_with_the_newest_if_asked(client: Client) -> None:
     assert [view.id for view in jobs_of_page(client, Filter(), "-id", per_page=2)] == [6, 5]
     assert [view.id for view in jobs_of_page(client, Filter(), "-priority", per_page=1)] == [6]
     assert {view.id for view in jobs_of_page(client, Filter(), "duration")[-3:]} == {3, 5, 6}  # those that have none
+
+
+_SEARCHES = (
+    Filter(text="fit"),  # in names
+    Filter(text="sle"),  # in a command
+    Filter(text="THESIS"),  # a project, whatever the case
+    Filter(text="6"),  # an id
+    Filter(text="fit-1 and much more than any name has"),
+    Filter(text="t_u"),  # a sign that SQLite would take for any letter
+    Filter(text="t", statuses=["queued"]),
+    Filter(text="t", statuses=["done", "running"]),
+    Filter(text="t", statuses=["failed", "skipped"]),
+    Filter(name="fit*"),
+)
+
+
+@pytest.mark.parametrize("search", _SEARCHES)
+@pytest.mark.parametrize("sort", [None, "-name"])
+def test_a_page_and_its_counts_are_the_same_whether_few_jobs_match_or_many(
+    client: Client, search: Filter, sort: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = page_with_counts(client, search, tally, sort)
+    monkeypatch.setattr("duckrow.api.queue.job_pages._FEW", -1)
+    many = page_with_counts(client, search, tally, sort)
+    assert [view.id for view in few[0]] == [view.id for view in many[0]]
+    assert few[1] == many[1] == tally(client, search._replace(statuses=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("fit", [2, 3, 4]), ("sle", [4]), ("THESIS", [3]), ("6", [6]), ("t_u", []), ("fit-1 and more", [])],
+)
+def test_a_text_is_looked_for_in_names_commands_projects_and_ids(client: Client, text: str, found: list[int]) -> None:
+    assert sorted(ids(client, Filter(text=text))) == found
+
+
+def test_a_search_that_finds_few_jobs_reads_all_of_them_only_once(client: Client) -> None:
+    with client.database.transaction():
+        client.jobs.add(DAEMON, [JobSpec(f"true {number}", "/") for number in range(2000)], {})
+    steps: list[int] = []
+
+    def steps_of(question: Callable[[], object]) -> int:
+        steps.clear()
+        client.database._connection.set_progress_handler(lambda: steps.append(1), 100)
+        question()
+        client.database._connection.set_progress_handler(None, 100)
+        return len(steps)
+
+    rare = Filter(text="true 77")
+    to_count = steps_of(lambda: tally(client, rare))
+    assert steps_of(lambda: page_with_counts(client, rare, tally)) < 1.5 * to_count

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.queue.listing import OUTCOMES, STATES, annotated, listing, nearest
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import State
-from duckrow.store.jobs.counts import CountStore
+from duckrow.store.jobs.counts import CountStore, is_counted
 from duckrow.store.jobs.listing import ListingStore
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 PER_PAGE = 50
 MOST_PER_PAGE = 500
 STATUSES = (*STATES, *OUTCOMES)
+_FEW = 2_000
 
 # What pages can be sorted by, and its column. `since` is when a job entered its state.
 SORTS: dict[str, str] = {
@@ -49,6 +52,28 @@ def jobs_of_page(
         )
     ids = ListingStore(client.database).ids(filter, SORTS[name], down, per_page, (page - 1) * per_page)
     return annotated(client, ids)
+
+
+def page_with_counts(
+    client: Client,
+    filter: Filter,
+    count: Callable[[Client, Filter], dict[str, int]],
+    sort: str | None = None,
+    page: int = 1,
+    per_page: int = PER_PAGE,
+) -> tuple[list[JobView], dict[str, int]]:
+    """A page, and how many match whatever their state or outcome. `count` is asked if that is known, or if many match.
+
+    To search for a text is to read all jobs. If few match, that is done once for both.
+    """
+    of_all = filter._replace(statuses=())
+    few = None if is_counted(of_all) else ListingStore(client.database).few(of_all, _FEW)
+    if few is None:
+        return jobs_of_page(client, filter, sort, page, per_page), count(client, of_all)
+    found = Counter(status for _, status in few)
+    among = filter._replace(ids=[job_id for job_id, _ in few])
+    counts = {status: found[status] for status in STATUSES if status in found}
+    return jobs_of_page(client, among, sort, page, per_page), counts
 
 
 def count_of(counts: dict[str, int], statuses: Any) -> int:

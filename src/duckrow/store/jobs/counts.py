@@ -21,7 +21,7 @@ class CountStore:
 
     def tally(self, filter: Filter) -> dict[str, int]:
         """How many match, by state or outcome. Reads them only if the filter asks for more than is counted."""
-        if not _is_counted(filter):
+        if not is_counted(filter):
             where, values = condition_of(filter, time.time())
             return {row[0]: row[1] for row in self.database.all(_SQL["tally"].format(where=where), values)}
         total: Counter[str] = Counter()
@@ -42,7 +42,7 @@ class CountStore:
         return {project: dict(+counts) for project, counts in found.items() if +counts}
 
 
-def _is_counted(filter: Filter) -> bool:
+def is_counted(filter: Filter) -> bool:
     """Whether it asks only for states and outcomes, of a project or of all; without hosts only of all."""
     status_only = Filter(filter.statuses, filter.project, failed=filter.failed, not_of_hosts=filter.not_of_hosts)
     return filter == status_only and not (filter.project is not None and filter.not_of_hosts)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 
 from duckrow.core.jobs.job_filter import NO_FAILURES, Filter
+from duckrow.core.life.states import Outcome, State
 from duckrow.store.sqlite.database import to_sql
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -15,10 +17,10 @@ if TYPE_CHECKING:
     Condition = tuple[str, dict[str, Any]]  # SQL, and its values
 
 
-_HAS_TEXT = "(j.command LIKE :text ESCAPE '\\' OR j.name LIKE :text ESCAPE '\\' OR j.project LIKE :text ESCAPE '\\')"
-_HAS_TEXT_OR_ID = f"({_HAS_TEXT} OR j.id = :id_of_text)"
-_HAS_STATUS = (
-    "(j.state IN (SELECT value FROM json_each(:statuses)) OR j.outcome IN (SELECT value FROM json_each(:statuses)))"
+# A search reads all jobs, so what is cheap comes first: often no project has the text, and names are shorter than it.
+_HAS_TEXT = (
+    "(EXISTS (SELECT 1 FROM job_counts WHERE project LIKE {text}) AND j.project LIKE {text}"
+    " OR length(j.name) >= :least_length AND j.name LIKE {text} OR j.command LIKE {text}{or_id})"
 )
 _FAILED = f"j.state = 'done' AND j.outcome NOT IN {NO_FAILURES}"
 _LIKE_SIGN = re.compile(r"[\\%_]")
@@ -33,7 +35,7 @@ def condition_of(filter: Filter, now: float) -> Condition:
         values.update(more)
 
     if filter.statuses:
-        want(_HAS_STATUS, statuses=json.dumps(list(filter.statuses)))
+        want(_has_status(filter.statuses))
     if filter.failed:
         want(_FAILED)
     if filter.project is not None:
@@ -59,11 +61,25 @@ def condition_of(filter: Filter, now: float) -> Condition:
     return " AND ".join(wanted), values
 
 
+def _has_status(words: Sequence[str]) -> str:
+    """Compares a job with no more than it must: with its state or its outcome, whichever has such words."""
+    columns = (("state", set(State) & set(words)), ("outcome", set(Outcome) & set(words)))
+    conditions = [f"j.{column} IN ({_quoted(wanted)})" for column, wanted in columns if wanted]
+    return f"({' OR '.join(conditions or ['0'])})"
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f"'{word}'" for word in sorted(words))
+
+
 def _has_text(text: str) -> Condition:
-    pattern = to_sql(f"%{_LIKE_SIGN.sub(_escaped, text)}%")
-    if re.fullmatch(r"[0-9]{1,18}", text) is None:
-        return _HAS_TEXT, {"text": pattern}
-    return _HAS_TEXT_OR_ID, {"text": pattern, "id_of_text": int(text)}
+    escaped = _LIKE_SIGN.sub(_escaped, text)
+    values: dict[str, Any] = {"text": to_sql(f"%{escaped}%"), "least_length": len(text)}
+    is_id = re.fullmatch(r"[0-9]{1,18}", text) is not None
+    if is_id:
+        values["id_of_text"] = int(text)
+    pattern = ":text" if escaped == text else ":text ESCAPE '\\'"
+    return _HAS_TEXT.format(text=pattern, or_id=" OR j.id = :id_of_text" if is_id else ""), values
 
 
 def _escaped(sign: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from duckrow.api.client import Client
 from duckrow.api.logs.error_groups import errors_of
 from duckrow.api.queue.job_details import check_job, job_details
-from duckrow.api.queue.job_pages import MOST_PER_PAGE, PER_PAGE, STATUSES, count_of, jobs_of_page
+from duckrow.api.queue.job_pages import MOST_PER_PAGE, PER_PAGE, STATUSES, count_of, page_with_counts
 from duckrow.api.queue.listing import parse_words
 from duckrow.api.queue.masked_environment import masked_environment
 from duckrow.api.queue.why import why
@@ -77,8 +77,7 @@ def _page(
     size: int,
 ) -> dict[str, Any]:
     wanted = filter_of(client, statuses, **words)
-    views = jobs_of_page(client, wanted, sort or None, page, size)
-    counts = services.job_counts.of_filter(client, filter_of(client, [], **words))
+    views, counts = page_with_counts(client, wanted, services.job_counts.of_filter, sort or None, page, size)
     return {
         "items": [view.as_json() for view in views],
         "total": count_of(counts, wanted.statuses),
