@@ -5,22 +5,45 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterator
-from functools import cache
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
 import pytest
+from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.singleton import Singleton
 from hydra.errors import HydraException
-from hydra.types import RunMode
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from duckrow.hydra.runs.quick_loader import QuickLoader, quick_loader
 
+
+class Kind(Enum):
+    SGD = 1
+    ADAM = 2
+
+
+@dataclass
+class Typed:
+    whole: int = 1
+    part: float = 0.5
+    text: str = "a"
+    kind: Kind = Kind.SGD
+    inner: dict[str, int] = field(default_factory=lambda: {"a": 1})
+    either: int | str = 1
+
+
 CONFIG = """
 defaults:
+  - typed: typed
   - model: convnet
   - optional data@train_data: small
   - _self_
@@ -49,6 +72,7 @@ class HydrasOwn:
             path = folder / "conf" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        ConfigStore.instance().store(group="typed", name="typed", node=Typed)
         hydra = Hydra.create_main_hydra_file_or_module(str(folder / "app.py"), None, "conf", "app")
         self.loader = hydra.config_loader
         self.master = hydra.compose_config("config", ["x=1,2", "hydra.job.name=other"], RunMode.MULTIRUN)
@@ -142,6 +166,76 @@ def test_what_hydra_refuses_is_refused_in_the_same_words(loaders: Loaders, wrong
             loader.load_sweep_config(loaders.master, [wrong, "lr=1"])
         said.append((type(caught.value), str(caught.value)))
     assert said[0] == said[1] == said[2]
+
+
+class Checks(Sweeper):
+    """A sweeper that checks its runs before it launches them, as all of Hydra's do."""
+
+    def __init__(self, loaders: Loaders) -> None:
+        self.config = loaders.master
+        self.hydra_context = HydraContext(config_loader=loaders.quick, callbacks=Callbacks())
+
+    def setup(self, **_: Any) -> None: ...
+
+    def sweep(self, arguments: list[str]) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("runs", "composed"),
+    [
+        ([["x=1"], ["x=2"], ["x=3"], ["x=0.5"], ["x=0.25"], ["x=word"]], 3),  # one for each type of value
+        ([["lr=1", "model=convnet"], ["lr=2", "model=convnet"], ["lr=2", "model=transformer"]], 2),
+        ([["+new=1"], ["+new=2"], ["++nested.a.c=1"], ["++nested.a.c=2"]], 2),
+        ([["x=[1]"], ["x=[2]"], ["x=${lr}"], ["x=1e-3"]], 4),  # more than numbers and words
+        ([["typed.whole=1"], ["typed.whole=2"], ["typed.inner.a=1"], ["typed.inner.a=2"]], 2),
+        ([["typed.text=1"], ["typed.text=2"], ["typed.text=b"], ["typed.text=c"]], 2),
+        ([["typed.kind=SGD"], ["typed.kind=ADAM"], ["typed.either=1"], ["typed.either=2"]], 4),  # the value decides
+    ],
+)
+def test_runs_that_differ_only_in_simple_values_are_checked_once(
+    loaders: Loaders, monkeypatch: pytest.MonkeyPatch, runs: list[list[str]], composed: int
+) -> None:
+    put_in: list[list[str]] = []
+    usual = QuickLoader._put_in
+
+    def note_and_put_in(loader: QuickLoader, config: DictConfig, overrides: list[str], values: frozenset[int]) -> None:
+        put_in.append(overrides)
+        usual(loader, config, overrides, values)
+
+    monkeypatch.setattr(QuickLoader, "_put_in", note_and_put_in)
+    Checks(loaders).validate_batch_is_legal(runs)
+    assert len(put_in) == composed
+    for overrides in runs:
+        loaders.compare(overrides)  # whoever wants the config itself gets it
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (["typed.whole=1"], ["typed.whole=word"]),
+        (["typed.whole=1"], ["typed.whole=1.5"]),
+        (["typed.part=1.5"], ["typed.part=word"]),
+        (["typed.kind=SGD"], ["typed.kind=ADAMS"]),
+        (["x=1"], ["x=1,2"]),
+        (["+new=1"], ["new=1"]),
+        (["+new=1"], ["+x=1"]),
+        (["model=convnet", "lr=1"], ["model=none", "lr=1"]),
+        (["lr=1"], ["lr.deep=1"]),
+    ],
+)
+def test_a_run_that_hydra_refuses_is_refused_after_any_that_it_accepts(
+    loaders: Loaders, right: list[str], wrong: list[str]
+) -> None:
+    checks, said = Checks(loaders), []
+    checks.validate_batch_is_legal([right, right])
+    for check in (
+        lambda: loaders.own.load_sweep_config(loaders.master, wrong),
+        partial(checks.validate_batch_is_legal, [wrong]),
+    ):
+        with pytest.raises(HydraException) as caught:
+            check()
+        said.append((type(caught.value), str(caught.value)))
+    assert said[0] == said[1]
 
 
 def test_a_run_cannot_change_the_config_of_another(loaders: Loaders) -> None:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import omegaconf.base
 import pytest
 from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from omegaconf import MISSING, DictConfig, ListConfig, OmegaConf
+from omegaconf import MISSING, AnyNode, DictConfig, ListConfig, OmegaConf, grammar_parser
+from omegaconf.errors import GrammarParseError, InterpolationKeyError
 
-from duckrow.hydra.runs import quick_copies, quick_overrides, quick_yaml
+from duckrow.hydra.runs import quick_copies, quick_interpolations, quick_overrides, quick_yaml
+from duckrow.hydra.runs.script import args_parser, parse_ahead
 from tests.hydra.conftest import Application
 
 LONG = "a rather long text that has to be broken into several lines by anybody who writes it as YAML " * 2
@@ -108,6 +112,21 @@ def test_a_part_keeps_its_parent_and_what_was_resolved_before() -> None:
     assert part.b[2] == 0.1
 
 
+@pytest.mark.parametrize(
+    "keys", ["plain", ["optimizer", "plain"], ["plain", "missing"], [], "nothing", ["plain", "none"]]
+)
+def test_a_copy_of_some_parts_is_the_one_that_omegaconf_makes(keys: str | list[str]) -> None:
+    config = of_all_kinds()
+    ours, usual = quick_copies.masked_copy(config, keys), quick_copies._usual_masked_copy(config, keys)
+    assert everything_in(ours) == everything_in(usual)
+    assert parents_fit(ours)
+    assert everything_in(config) == everything_in(of_all_kinds())
+    if "plain" in keys:
+        ours.plain._set_parent(config)  # as Hydra does
+        assert OmegaConf.is_readonly(ours.plain)
+        assert ours.plain.b[2] == 0.1
+
+
 class Special(DictConfig):
     """A class of a user."""
 
@@ -115,6 +134,7 @@ class Special(DictConfig):
 def test_the_copies_of_a_whole_process_can_be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (DictConfig, ListConfig, *quick_copies._VALUES):
         monkeypatch.setattr(kind, "__deepcopy__", kind.__deepcopy__)  # put back afterwards
+    monkeypatch.setattr(OmegaConf, "masked_copy", OmegaConf.masked_copy)
     config = of_all_kinds()
     usual, special = copy.deepcopy(config), copy.deepcopy(Special({"a": 1}))
     quick_copies.copy_quickly()
@@ -124,10 +144,51 @@ def test_the_copies_of_a_whole_process_can_be_quick(monkeypatch: pytest.MonkeyPa
     assert everything_in(copy.deepcopy(Special({"a": 1}))) == everything_in(special)
     twice = copy.deepcopy([config, config])
     assert twice[0] is twice[1]
+    assert OmegaConf.masked_copy is quick_copies.masked_copy
 
 
-texts = some.text(max_size=200) | some.sampled_from(
-    [LONG, "on", "1e3", "null", "~", "- a", "a: b", "#", "'", "é\n", " x "]
+def test_an_interpolation_is_parsed_once_and_resolved_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(omegaconf.base, "parse", grammar_parser.parse)  # put back afterwards
+    quick_interpolations.parse_interpolations_once()
+    quick_interpolations.parse_interpolations_once()
+    for number in range(3):
+        config = OmegaConf.create({"a": number, "b": "${a}/${c.d}.log", "c": {"d": f"x{number}", "e": "${.d}"}})
+        assert (config.b, config.c.e) == (f"{number}/x{number}.log", f"x{number}")
+    parsed: Any = omegaconf.base.parse  # type: ignore[attr-defined]
+    assert parsed.cache_info().misses == 2
+    for _ in range(2):
+        with pytest.raises(InterpolationKeyError, match="'nowhere'"):
+            assert OmegaConf.create({"a": "${nowhere}"}).a
+        with pytest.raises(GrammarParseError):
+            assert DictConfig({"a": AnyNode("${")}).a
+
+
+texts = (
+    some.text(max_size=200)
+    | some.sampled_from(
+        [
+            LONG,
+            "on",
+            "1e3",
+            "null",
+            "~",
+            "- a",
+            "a: b",
+            "#",
+            "'",
+            "é\n",
+            " x ",
+            "0",
+            "12",
+            "007",
+            "+1",
+            "Infinity",
+            "Y",
+            "/a",
+        ]
+    )
+    | some.from_regex(quick_yaml._WORD, fullmatch=True)
+    | some.from_regex(quick_yaml._WHOLE, fullmatch=True)
 )
 leaves = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | texts
 values = some.recursive(
@@ -167,6 +228,45 @@ def test_hydras_own_settings_are_written_as_omegaconf_writes_them() -> None:
         assert quick_yaml.quick_yaml(config) == quick_yaml._usual(config)
 
 
+PLAIN = ["adam", "+x=1", "++a.b=0.5", "/runs/3", "a,b", "x=a@b", "_", "a-b", "+a", "a" * 101, "3", "0", "12"]
+NOT_PLAIN = [
+    "yes",
+    "No",
+    "Y",
+    "null",
+    "NaN",
+    "inf",
+    "+inf",
+    "+Infinity",
+    "01",
+    "+1",
+    "a: b",
+    "a b",
+    "a#",
+    "",
+    "'a'",
+    "-",
+]
+NOT_PLAIN += ["é", "1.5", "a" * 102, "a\n", "=", "@a", "~", "<<", "++", "1e3", "0x1", "12:30"]
+OTHERS = [1, -1, 0, True, False, None, 0.5, -2.25, 1e-7, 1e30, float("inf"), 123456789.125, 10**30]
+
+
+@pytest.mark.parametrize("value", [*PLAIN, *NOT_PLAIN, *OTHERS])
+def test_a_value_is_written_as_omegaconf_writes_it(value: Any) -> None:
+    for content in (
+        {"key": value},
+        {"list": [value, "x"]},
+        {"hydra": {"job": {"name": value}, "list": [value]}},
+        [value],
+    ):
+        config = OmegaConf.create(content)
+        assert quick_yaml.quick_yaml(config) == quick_yaml._usual(config)
+    if isinstance(value, str):
+        config = OmegaConf.create({value: 1})
+        assert quick_yaml.quick_yaml(config) == quick_yaml._usual(config)
+        assert (quick_yaml._scalar(value) is not None) == (value in PLAIN)
+
+
 @pytest.mark.parametrize(
     "write",
     [
@@ -185,12 +285,15 @@ def test_whatever_can_be_written_is_written_in_the_same_way(write: Callable[[Any
 
 
 def test_an_omegaconf_whose_insides_are_not_known_does_everything_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (quick_copies, quick_yaml):
+    for module in (quick_copies, quick_interpolations, quick_yaml):
         monkeypatch.setattr(module, "omegaconf_version", "2.4.0")
-    before = DictConfig.__deepcopy__, OmegaConf.to_yaml
+    monkeypatch.setattr(omegaconf.base, "parse", grammar_parser.parse)
+    before = DictConfig.__deepcopy__, OmegaConf.masked_copy, OmegaConf.to_yaml
     quick_copies.copy_quickly()
+    quick_interpolations.parse_interpolations_once()
     quick_yaml.write_yaml_quickly()
-    assert (DictConfig.__deepcopy__, OmegaConf.to_yaml) == before
+    assert (DictConfig.__deepcopy__, OmegaConf.masked_copy, OmegaConf.to_yaml) == before
+    assert omegaconf.base.parse is grammar_parser.parse  # type: ignore[attr-defined]
     assert quick_copies.quick_copy(of_all_kinds()) == of_all_kinds()
 
 
@@ -263,6 +366,31 @@ def test_an_override_that_hydra_refuses_is_refused_in_its_words(wrong: str) -> N
             parse(["a=1", wrong])
         said.append(str(caught.value))
     assert said[0] == said[1]
+
+
+def test_the_arguments_that_all_runs_have_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    args_parser.cache_clear()
+    parser, typed = args_parser(), ["app.py", "--multirun", "x=1,2"]
+    monkeypatch.setattr("sys.argv", ["another"])
+    parse_ahead(("app.py", "", typed, b""))
+    assert sys.argv == ["another"]
+    assert parser.parse_args().overrides == []
+    monkeypatch.setattr("sys.argv", typed)
+    monkeypatch.setattr(parser._parser, "parse_args", None)  # it is not asked again
+    assert (parser.parse_args().multirun, parser.parse_args().overrides) == (True, ["x=1,2"])
+
+
+def test_arguments_that_are_not_hydras_are_left_to_the_script(capfd: pytest.CaptureFixture[str]) -> None:
+    parse_ahead(("app.py", "", ["app.py", "--own-option", "3"], b""))
+    assert args_parser().parse_args is not None
+
+
+def test_a_script_may_take_its_own_arguments_before_hydra(app: Application) -> None:
+    app.write("note(cfg.x)")
+    script = app.folder / "app.py"
+    script.write_text(script.read_text().replace("    main()\n", "    sys.argv.remove('--own')\n    main()\n"))
+    app("--own", "x=1,2")
+    assert sorted(app.said()) == ["1", "2"]
 
 
 def test_what_runs_share_is_read_once_by_their_preloaded_parent(app: Application) -> None:

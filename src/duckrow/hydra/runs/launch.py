@@ -20,7 +20,7 @@ from omegaconf.basecontainer import BaseContainer
 from duckrow.api.calls.old_names import Unpickler
 from duckrow.hydra.resources import Resources
 from duckrow.hydra.runs.failures import Failures
-from duckrow.hydra.runs.script import function_in, script_of_function
+from duckrow.hydra.runs.script import function_in, parse_ahead, script_of_function
 
 if TYPE_CHECKING:
     from duckrow.api.calls.script_again import Script
@@ -97,8 +97,10 @@ def home_of(path: str) -> str:
 def shared_launch(path: str) -> Iterator[Launch]:
     """For a process that forks runs. Afterwards Hydra is as before: a run starts with only what it imports."""
     with open(path, "rb") as file:
-        _read_head(file)
+        head = _read_head(file)
         launch, state = _read(file)
+    if head.script is not None:
+        parse_ahead(head.script)
     instances, resolvers = Singleton._instances, BaseContainer._resolvers
     Singleton.set_state(state)
     setup_globals()

@@ -12,7 +12,6 @@ from omegaconf import OmegaConf, open_dict
 
 from duckrow.hydra.runs.launch import VARIABLE, Launch, home_of, shared_launch
 from duckrow.hydra.runs.run import prepare_quickly
-from duckrow.hydra.runs.script import args_parser
 
 # Parsers remember which characters can follow which: all usual ones.
 _FORMS = ["a=0123456789", "+b.c=[x,'y']", "d/e@f=-0.12345678e-9", "g={h: null}", "++i=abcdefghijklmnopqrstuvwxyz", "j="]
@@ -27,7 +26,6 @@ def before_forks(arguments: list[str]) -> None:
     prepare_quickly()
     try:
         OverridesParser.create().parse_overrides(_FORMS)
-        args_parser()
         with shared_launch(os.environ[VARIABLE]) as launch:
             rehearse(launch)
     except BaseException:  # it needs classes of the project, so the runs do it; or it is wrong, and a run will say so

@@ -10,14 +10,15 @@ import copy
 from collections import defaultdict
 from typing import Any
 
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf import __version__ as omegaconf_version
-from omegaconf.nodes import AnyNode, BooleanNode, FloatNode, IntegerNode, StringNode
+from omegaconf.nodes import AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode
 
 _KNOWN = "2.3."  # the versions of OmegaConf whose internals we know; others copy the usual way
 _CONTAINERS = (DictConfig, ListConfig)
-_VALUES = (AnyNode, BooleanNode, FloatNode, IntegerNode, StringNode)
-_QUICK = frozenset((*_CONTAINERS, *_VALUES))
+_VALUES = (AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode)
+_LEAVES = frozenset(_VALUES)
+_new = object.__new__
 
 
 def copy_quickly() -> None:
@@ -26,6 +27,7 @@ def copy_quickly() -> None:
         for kind in _CONTAINERS + _VALUES:
             if kind.__deepcopy__.__module__ != __name__:
                 kind.__deepcopy__ = _instead_of(kind, kind.__deepcopy__)  # type: ignore[method-assign]
+        OmegaConf.masked_copy = staticmethod(masked_copy)  # type: ignore[method-assign]
 
 
 def quick_copy(config: DictConfig) -> DictConfig:
@@ -34,6 +36,23 @@ def quick_copy(config: DictConfig) -> DictConfig:
         made: DictConfig = copied(config, {})
         return made
     return copy.deepcopy(config)
+
+
+_usual_masked_copy = OmegaConf.masked_copy
+
+
+def masked_copy(conf: Any, keys: str | list[str]) -> DictConfig:
+    """A config with some parts of another: Hydra keeps its own part this way, and makes it twice for each run."""
+    parts = [keys] if isinstance(keys, str) else keys
+    content = conf.__dict__["_content"] if type(conf) is DictConfig else None
+    if type(content) is not dict or any(type(content.get(key)) is not DictConfig for key in parts):
+        return _usual_masked_copy(conf, keys)
+    made = DictConfig({})
+    for key in parts:
+        part = made.__dict__["_content"][key] = copied(content[key], {})
+        part._set_parent(made)
+        part._set_key(key)
+    return made
 
 
 def _instead_of(kind: type, usual: Any) -> Any:
@@ -45,31 +64,49 @@ def _instead_of(kind: type, usual: Any) -> Any:
 
 def copied(node: Any, memo: dict[int, Any]) -> Any:
     """The same as `copy.deepcopy(node, memo)`. Its parent stays the same, and the values of leaves are shared."""
-    made = object.__new__(type(node))
+    made = _copied_node(node, memo)
     attributes = made.__dict__
-    attributes.update(node.__dict__)
-    attributes["_metadata"] = _copied_metadata(node.__dict__["_metadata"], memo)
-    if type(node) is DictConfig:
-        _copy_flags(attributes)
-        if type(content := attributes["_content"]) is dict:
-            attributes["_content"] = {key: _child(value, made, memo) for key, value in content.items()}
-    elif type(node) is ListConfig:
-        _copy_flags(attributes)
-        if type(content := attributes["_content"]) is list:
-            attributes["_content"] = [_child(value, made, memo) for value in content]
-    else:
-        attributes["_flags_cache"] = None
+    kind = type(node)
+    if kind not in _CONTAINERS:
+        return made
+    content = attributes["_content"]
+    if kind is DictConfig and type(content) is dict:
+        attributes["_content"] = {key: _child(value, made, memo) for key, value in content.items()}
+    elif kind is ListConfig and type(content) is list:
+        attributes["_content"] = [_child(value, made, memo) for value in content]
     return made
 
 
 def _child(node: Any, parent: Any, memo: dict[int, Any]) -> Any:
     made = memo.get(id(node))
     if made is None:
-        if type(node) in _QUICK:
+        kind = type(node)
+        if kind in _LEAVES:
+            made = memo[id(node)] = _copied_node(node, memo)
+        elif kind in _CONTAINERS:
             made = memo[id(node)] = copied(node, memo)
         else:
             made = _usual_copy(node, memo)
     made.__dict__["_parent"] = parent
+    return made
+
+
+def _copied_node(node: Any, memo: dict[int, Any]) -> Any:
+    """Without its content. Types and keys never change, so copies share them. All at once: calls take half the time."""
+    made = _new(type(node))
+    attributes = made.__dict__
+    attributes.update(node.__dict__)
+    metadata = attributes["_metadata"]
+    copied_metadata = attributes["_metadata"] = _new(type(metadata))
+    facts = copied_metadata.__dict__
+    facts.update(metadata.__dict__)
+    if facts["flags"] is not None:
+        facts["flags"] = dict(facts["flags"])
+    cache = facts["resolver_cache"]
+    facts["resolver_cache"] = copy.deepcopy(cache, memo) if cache else defaultdict(dict)
+    flags = attributes["_flags_cache"]
+    if flags is not None:
+        attributes["_flags_cache"] = dict(flags) if "_content" in attributes else None
     return made
 
 
@@ -80,20 +117,3 @@ def _usual_copy(node: Any, memo: dict[int, Any]) -> Any:
         return copy.deepcopy(node, memo)
     finally:
         node.__dict__["_parent"] = parent
-
-
-def _copy_flags(attributes: dict[str, Any]) -> None:
-    if attributes["_flags_cache"] is not None:
-        attributes["_flags_cache"] = dict(attributes["_flags_cache"])
-
-
-def _copied_metadata(metadata: Any, memo: dict[int, Any]) -> Any:
-    """Types and keys never change, so copies share them."""
-    made = object.__new__(type(metadata))
-    attributes = made.__dict__
-    attributes.update(metadata.__dict__)
-    if attributes["flags"] is not None:
-        attributes["flags"] = dict(attributes["flags"])
-    cache = attributes["resolver_cache"]
-    attributes["resolver_cache"] = copy.deepcopy(cache, memo) if cache else defaultdict(dict)
-    return made

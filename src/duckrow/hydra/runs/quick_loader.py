@@ -7,16 +7,19 @@ depends only on the choices of groups (`model=convnet`).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from hydra import __version__ as hydra_version
 from hydra.core.config_loader import ConfigLoader
+from hydra.plugins.sweeper import Sweeper
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.nodes import AnyNode, FloatNode, IntegerNode, StringNode
 
 from duckrow.hydra.runs.quick_copies import quick_copy
-from duckrow.hydra.runs.quick_overrides import parse_overrides
+from duckrow.hydra.runs.quick_overrides import parse_overrides, simple_value
 
 try:
     from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
@@ -24,6 +27,13 @@ except ImportError:  # Hydra has changed inside: still correct, but not quick
     ConfigLoaderImpl = None  # type: ignore[assignment, misc]
 
 _KNOWN = "1.3."  # the versions of Hydra whose internals we know; others compose the usual way
+_ONLY_CHECKS = Sweeper.validate_batch_is_legal.__code__  # composes the config of each run, and drops it
+_TAKES: dict[type, tuple[type, ...]] = {
+    AnyNode: (int, float, str),
+    IntegerNode: (int,),
+    FloatNode: (int, float),
+    StringNode: (int, float, str),
+}
 _INSIDE = ("_apply_overrides_to_config", "compute_defaults_list", "validate_sweep_overrides_legal")
 
 
@@ -40,6 +50,7 @@ class QuickLoader:
         self._loader = loader
         self._values: dict[tuple[str, ...], frozenset[int]] = {}  # by form of the overrides: which of them are values
         self._composed: dict[tuple[str, ...], DictConfig] = {}  # by the overrides that are not values
+        self._can_be_composed: set[tuple[Any, ...]] = set()  # overrides by choices, keys and types: whatever the values
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_loader":
@@ -48,7 +59,31 @@ class QuickLoader:
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The config of one run."""
+        if sys._getframe(1).f_code is _ONLY_CHECKS:
+            return self._checked(master_config, sweep_overrides)
         return self._load(master_config, sweep_overrides, quick_copy)
+
+    def _checked(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """Some config, if that of this run can be composed: nobody looks at it."""
+        if self._shape_of(sweep_overrides) in self._can_be_composed:
+            return master_config
+        config = self._load(master_config, sweep_overrides, quick_copy)
+        shape = self._shape_of(sweep_overrides)
+        values = self._values.get(tuple(map(_form_of, sweep_overrides)), ())
+        if shape is not None and all(_takes_any_such_value(config, sweep_overrides[place]) for place in values):
+            self._can_be_composed.add(shape)
+        return config
+
+    def _shape_of(self, overrides: list[str]) -> tuple[Any, ...] | None:
+        """The same for overrides that differ only in numbers and words that are values; None: not known."""
+        forms = tuple(map(_form_of, overrides))
+        values = self._values.get(forms)
+        if values is None:
+            return None
+        found = [simple_value(each) if place in values else None for place, each in enumerate(overrides)]
+        if any(found[place] is None for place in values):
+            return None
+        return forms, *(type(found[place]) if place in values else each for place, each in enumerate(overrides))
 
     def load_only_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
         """The same for a process that needs only one config: puts the values into the original, not into a copy."""
@@ -107,6 +142,14 @@ class QuickLoader:
 def unresolved(overrides: Any) -> list[str]:
     """The overrides as typed: what they refer to may not exist yet."""
     return cast("list[str]", OmegaConf.to_container(overrides, resolve=False))
+
+
+def _takes_any_such_value(config: DictConfig, override: str) -> bool:
+    """Whether the type of the value decides whether it can be there, and not the value."""
+    node: Any = config
+    for name in override.partition("=")[0].lstrip("+").split("."):
+        node = node._get_node(name) if isinstance(node, DictConfig) and isinstance(node._value(), dict) else None
+    return type(simple_value(override)) in _TAKES.get(type(node), ())
 
 
 def _form_of(override: str) -> str:

@@ -25,13 +25,23 @@ def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     return known if len(known) == len(parsed) else OverridesParser.create().parse_overrides(list(overrides))
 
 
+def simple_value(override: str) -> int | float | str | None:
+    """None: its value is more than a number or a word."""
+    found = _SIMPLE.fullmatch(override)
+    return None if found is None else _value(found)
+
+
 def _simple(override: str) -> Override | None:
     found = _SIMPLE.fullmatch(override)
-    if found is None or (found["word"] or "").lower() in _NOT_WORDS:
+    value = None if found is None else _value(found)
+    if found is None or value is None:
         return None
-    value: int | float | str = found["word"] or ""
-    if found["whole"]:
-        value = int(found["whole"])
-    elif found["decimal"]:
-        value = float(found["decimal"])
     return Override(_TYPES[found["sign"]], found["key"], ValueType.ELEMENT, value, input_line=override)
+
+
+def _value(found: re.Match[str]) -> int | float | str | None:
+    if found["whole"]:
+        return int(found["whole"])
+    if found["decimal"]:
+        return float(found["decimal"])
+    return None if found["word"].lower() in _NOT_WORDS else found["word"]

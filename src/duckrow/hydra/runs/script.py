@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,10 +23,39 @@ def script_of_function(function: TaskFunction) -> Script | None:
     return script_of(function) if hasattr(import_module("hydra.main"), _CALLED) else None
 
 
+class _KnownArguments:
+    """Hydra's parser, which remembers what it has parsed: all runs have the arguments of the multirun."""
+
+    def __init__(self, parser: Any) -> None:
+        self._parser = parser
+        self._parsed: dict[tuple[str, ...], Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def parse_args(self) -> Any:
+        """Nobody changes what it returns: hydra.main looks at it and gives it to `_run_hydra`, which we replace."""
+        typed = tuple(sys.argv[1:])
+        if typed not in self._parsed:
+            self._parsed[typed] = self._parser.parse_args()
+        return self._parsed[typed]
+
+
 @functools.cache
 def args_parser() -> Any:
     """Hydra's own, which takes as long to make as to execute a script; a preloaded parent makes it for all its runs."""
-    return import_module("hydra._internal.utils").get_args_parser()
+    return _KnownArguments(import_module("hydra._internal.utils").get_args_parser())
+
+
+def parse_ahead(script: Script) -> None:
+    """For a process that forks runs of this script."""
+    before, sys.argv = sys.argv, script[2]
+    try:
+        args_parser().parse_args()
+    except SystemExit:
+        pass  # not Hydra's: the script changes them before it calls Hydra
+    finally:
+        sys.argv = before
 
 
 def function_in(script: Script, name: str) -> TaskFunction:
