@@ -6,6 +6,8 @@ from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.policy import Policy
 from duckrow.core.memory.parameters import text_of
+from duckrow.store.attempts.reservations import ReservationStore
+from duckrow.store.hosts import DAEMON
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, fails, gpus, runs, succeeds
 
@@ -86,3 +88,36 @@ def test_the_late_joiner_gives_way_before_one_that_reserved_its_memory_runs_out(
     assert queue.states(first, second) == ["running", "queued"]
     assert [str(made.outcome) for made in queue.attempts(second)] == ["out-of-memory"]
     assert len(queue.attempts(first)) == 1
+
+
+def test_it_gets_the_rest_also_if_the_daemon_has_been_killed_in_the_meantime(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    queue.passes(98)
+    queue.dies()
+    queue.begin()
+    third = queue.add(runs(gpu_mb=((0.0, 12_000),)), gpus=1, needs=Needs(12_000))
+    queue.passes(10)
+    assert queue.states(first, second, third) == ["succeeded", "running", "queued"]
+    assert queue.booked()["0"] > 15_000 * WHOLE // 24_576
+
+
+def test_what_is_owed_to_a_job_is_forgotten_when_it_has_got_it_or_has_ended(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    owed = ReservationStore(queue.database, DAEMON).owed
+    queue.passes(98)
+    assert owed(second) is not None
+    queue.dies()
+    queue.begin()
+    queue.kill(second, at_once=True)
+    queue.passes(1)
+    assert queue.state(second) == "killed"
+    assert owed(second) is None
+
+    third = queue.add(LATE, gpus=1, needs=auto(1))
+    queue.passes(20)
+    assert queue.state(third) == "running"
+    assert owed(third) is None

@@ -8,6 +8,7 @@ from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine, Reactor
 from duckrow.kernel.process import open_pidfd_of
 from duckrow.scheduler.hosts.host import Host
+from duckrow.scheduler.memory.early_starts import EarlyStarts
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state import HostState
 from duckrow.store.attempts.attempts import AttemptStore
@@ -17,7 +18,14 @@ _NO_PIDFD_S = 5.0  # how often to look at a host if the kernel cannot tell us of
 
 class Recovery:
     def __init__(
-        self, state: HostState, store: AttemptStore, host: Host, engine: Engine, reactor: Reactor, watch: Watch
+        self,
+        state: HostState,
+        store: AttemptStore,
+        host: Host,
+        engine: Engine,
+        reactor: Reactor,
+        watch: Watch,
+        early_starts: EarlyStarts,
     ) -> None:
         self._state = state
         self._store = store
@@ -25,6 +33,7 @@ class Recovery:
         self._engine = engine
         self._reactor = reactor
         self._watch = watch
+        self._early_starts = early_starts
         self._watched_hosts: dict[int, str] = {}  # host -> its process
 
     def adopt_own(self) -> None:
@@ -59,6 +68,7 @@ class Recovery:
         # The tick had let go of these. Their ends are reported again; one that gave up its place is forgotten.
         let_go = [attempt for attempt_id, attempt in known.items() if attempt_id not in live]
         self._state.watch(let_go)
+        self._early_starts.adopted(live.values())
         pending = self._state.pending()
         self._engine.adopt([attempt for attempt in let_go if attempt.id not in pending], rebooted=False)
         self._state.look_again()
@@ -67,6 +77,7 @@ class Recovery:
         """Take them as the database has them. If one was being stopped, send the signal again."""
         self._state.watch(attempts)
         self._watch.adopted(attempts)
+        self._early_starts.adopted(attempts)
         self._engine.adopt(attempts, rebooted=bool(their_boot_id) and their_boot_id != self._host.boot_id)
 
     def _watch_host(self, host_id: int) -> None:

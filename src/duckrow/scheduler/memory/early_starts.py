@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device, Reservation
@@ -45,7 +45,7 @@ class EarlyStarts:
         self._watch = watch
         self._uses = uses
         self._reservations = reservations
-        self._owed: dict[int, int] = {}  # job -> the share of its GPU that it will need
+        self._owed: dict[int, int] = {}  # job -> the share of its GPU that it will need; the database has it too
         self._times: dict[str, deque[float]] = {}  # by recipe: how many times as long as before its runs took
         self._read: dict[str, tuple[RecipePeak, dict[str, list[Course]]]] = {}  # by recipe
 
@@ -62,13 +62,26 @@ class EarlyStarts:
                 self._state.rehold(attempt, (Reservation(gpu, raised),))
                 self._reservations.change(attempt)
             if raised == self._owed[attempt.job.id]:
-                del self._owed[attempt.job.id]
+                self._settle(attempt.job.id)
 
     def _early(self) -> list[LiveAttempt]:
         """The first that came is the first to get something."""
         early = [attempt for attempt in self._state.live.values() if attempt.job.id in self._owed]
-        self._owed = {attempt.job.id: self._owed[attempt.job.id] for attempt in early}
+        for job_id in self._owed.keys() - {attempt.job.id for attempt in early}:
+            self._settle(job_id)
         return sorted(early, key=lambda attempt: attempt.started.mono)
+
+    def _settle(self, job_id: int) -> None:
+        """It has got all, or it is gone."""
+        del self._owed[job_id]
+        self._reservations.paid(job_id)
+
+    def adopted(self, attempts: Iterable[LiveAttempt]) -> None:
+        """Take over what the database says is owed to them. Called in a transaction."""
+        for attempt in attempts:
+            share = self._reservations.owed(attempt.job.id) if attempt.has_gpu and attempt.job.needs else None
+            if share is not None:
+                self._owed[attempt.job.id] = share
 
     def _compare(self) -> None:
         """How exactly the runs that have just ended did what the same command did before."""
@@ -172,6 +185,7 @@ class EarlyStarts:
         owed = machine.share_of(gpu, ask.mb or 0)
         free = WHOLE - self._state.booked.get(gpu, 0) - machine.pressure.get(gpu, 0)
         self._owed[job.id] = owed
+        self._reservations.owe(job.id, owed)
         return Start(job, (Reservation(Device(gpu), max(min(free, owed), 1)),))
 
     # -- what is known ----------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer:
     suspending = Suspending(store.suspensions, engine)
     learned_times = LearnedTimes(AnswerStore(database))
     stopping = Stopping(store.attempts, suspending)
+    early_starts = EarlyStarts(state, watch, stopping, store.use, store.reservations)
     return Collaborators(
         new_attempts,
         lining_up,
@@ -102,13 +103,13 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer:
         Drains(state, database, gpus),
         stopping,
         Enforcing(state, watch, stopping),
-        EarlyStarts(state, watch, stopping, store.use, store.reservations),
+        early_starts,
         Wishes(state, database, store, host, engine, suspending, stopping, checkpointer),
         Endings(
             *(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
             learned_times,
         ),
-        Recovery(state, store.attempts, host, engine, reactor, watch),
+        Recovery(state, store.attempts, host, engine, reactor, watch, early_starts),
         BatchPlans(state, learned_times, learning.ask_of),
     )
 

@@ -31,3 +31,15 @@ class ReservationStore:
     def change(self, attempt: LiveAttempt) -> None:
         """It now holds a different share."""
         self._database.execute(_SQL["set_holds"], {**key_of(attempt), "holds": text_of(attempt.holds)})
+
+    def owe(self, job_id: int, share: int) -> None:
+        """Its attempt will need this share of its GPU, and holds less for now. Within the caller's transaction."""
+        self._database.execute(_SQL["owe"], {"job_id": job_id, "share": share})
+
+    def owed(self, job_id: int) -> int | None:
+        share = self._database.one(_SQL["owed"], {"job_id": job_id})
+        return None if share is None else int(share)
+
+    def paid(self, job_id: int) -> None:
+        """It has got it, or is gone. Within the caller's transaction."""
+        self._database.execute(_SQL["paid"], {"job_id": job_id})
