@@ -12,7 +12,7 @@ from benchmarks.measure import DUCKROW, own_duckrow
 from benchmarks.ratios import note
 
 JOBS = 200
-# Writes its slot, its first and its last moment, with 30 ms between them: too long to be lined up.
+# Writes its slot, its first and its last moment, with 30 ms between them: each end is written at once.
 STAMP = r"""
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""Jobs that last milliseconds are lined up behind one another; whatever else happens, they stand back."""
+"""Short jobs are lined up behind one another; whatever else happens, they stand back."""
 
 from __future__ import annotations
 
@@ -79,3 +79,36 @@ def test_nobody_is_lined_up_behind_a_job_that_is_being_stopped(brisk: Queue) -> 
         brisk.add(succeeds(after_s=0.001))
     brisk.passes(0.01)
     assert brisk.orders() == [f"start {stopped}", f"stop {stopped} step 1"]
+
+
+def short_jobs(make_queue: MakeQueue, devices: int) -> Queue:
+    """A queue whose jobs have lasted 30 ms lately: one is lined up behind each that runs."""
+    queue = make_queue(slots(devices))
+    for _ in range(4):
+        queue.add(succeeds(after_s=0.03))
+    queue.passes(1)
+    queue.orders()
+    return queue
+
+
+def test_of_jobs_that_last_more_than_a_moment_only_one_is_lined_up_behind_each(make_queue: MakeQueue) -> None:
+    queue = short_jobs(make_queue, 2)
+    jobs = [queue.add(succeeds(after_s=0.03)) for _ in range(6)]
+    queue.passes(0.01)
+    assert queue.states(*jobs) == ["running"] * 2 + ["starting"] * 2 + ["queued"] * 2
+    queue.passes(1)
+    assert queue.states(*jobs) == ["succeeded"] * 6
+    assert [len(queue.attempts(job)) for job in jobs] == [1] * 6
+
+
+def test_a_lined_up_job_that_lasts_more_than_a_moment_takes_another_device_that_becomes_free(
+    make_queue: MakeQueue,
+) -> None:
+    queue = short_jobs(make_queue, 2)
+    longer = queue.add(succeeds(after_s=0.2))
+    short = queue.add(succeeds(after_s=0.03))
+    behind_longer, behind_short = queue.add(succeeds(after_s=0.03)), queue.add(succeeds(after_s=0.03))
+    queue.passes(0.01)
+    assert queue.states(behind_longer, behind_short) == ["starting"] * 2
+    queue.passes(0.1)
+    assert queue.states(longer, short, behind_short, behind_longer) == ["running"] + ["succeeded"] * 3

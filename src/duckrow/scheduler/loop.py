@@ -54,7 +54,7 @@ class Loop:
         self._observe = ObservePhase(state, ports, collaborators)
         self._record = RecordPhase(state, self.store, self.observer, collaborators)
         self._act = ActPhase(state, host, engine, self.observer, collaborators)
-        self._waking = Waking(state, engine, collaborators.watch, collaborators.delays)
+        self._waking = Waking(state, engine, collaborators.watch, collaborators.delays, collaborators.lining_up)
         self._failed_ticks = FailedTicks(state, reactor, self.observer, collaborators.recovery, collaborators.wishes)
         self._closed = False
         self._hear_bell()

@@ -185,13 +185,18 @@ def _take_of_machine(ask: Ask, room: dict[str, int]) -> None:
 
 
 BRISK_S = 0.02
-"""At most this much work is lined up behind an attempt. Longer jobs are not lined up at all."""
+"""At most this much work is lined up behind an attempt, or a single job of up to `SHORT_S`."""
+
+SHORT_S = 0.1
+"""Longer jobs are not lined up at all."""
 
 LONGEST_LINE = 16
 
 
 def line_length(pace_s: float) -> int:
     """How many jobs of this average duration may be lined up behind each attempt."""
+    if pace_s > BRISK_S:
+        return 1 if pace_s <= SHORT_S else 0
     return min(int(BRISK_S / max(pace_s, 0.001)), LONGEST_LINE)
 
 

@@ -233,11 +233,13 @@ class LocalEngine:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def _look_at_children(self) -> None:
-        ends = self._children.see_ends()
-        for end in ends:
-            self._own_ended(*end)
+        any_ended = False
+        while ends := self._children.see_ends():  # again: while we started the next, others may have ended
+            any_ended = True
+            for end in ends:
+                self._own_ended(*end)
         self._preloaded.reap()
-        if not ends:
+        if not any_ended:
             self._processes.meet_orphans(self._preloaded.pids)
         self._processes.reap_orphans()
 

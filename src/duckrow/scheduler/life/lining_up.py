@@ -1,21 +1,24 @@
-"""Lines up short jobs: jobs of a few milliseconds follow one another on a device without asking the loop.
+"""Lines up short jobs: they follow one another on a device without asking the loop.
 
 Each is recorded as starting, like any other job, before it is lined up. Whenever something else happens (a wish, a
-pause, a new job, Ctrl-C, a job that turns out to be slow), all lined-up jobs go back to the queue.
+pause, a new job, Ctrl-C, a job that turns out to be slow), all lined-up jobs go back to the queue. Jobs that last more
+than a moment do so too when another device becomes free: none of them waits for a device while one is free.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from duckrow.core.clock import Now
+from duckrow.core.devices.inventory import has_room
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine
-from duckrow.core.schedule.decide import BRISK_S, choose_successors, line_length
+from duckrow.core.schedule.decide import BRISK_S, SHORT_S, choose_successors, line_length
 from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 
-# An attempt that has run this long is not short, even if those before it were. No job should line up behind it.
-SLOW_S = 3 * BRISK_S
+_LATEST = 5  # how many ends decide how long jobs take
 
 
 class LiningUp:
@@ -25,9 +28,21 @@ class LiningUp:
         self._engine = engine
         self._new = new
         self._pace_s = 1.0  # how long jobs take; the latest count most
+        self._ends = 0
 
     def note_pace(self, lasted_s: float) -> None:
-        self._pace_s += 0.2 * (lasted_s - self._pace_s)
+        self._ends = min(self._ends + 1, _LATEST)
+        self._pace_s += (lasted_s - self._pace_s) / self._ends
+
+    @property
+    def slow_s(self) -> float:
+        """An attempt that has run this long is not short, even if others were. No job should wait behind it."""
+        return 3 * (BRISK_S if self._are_brisk else SHORT_S)
+
+    @property
+    def _are_brisk(self) -> bool:
+        """Whether a whole line is over in a moment."""
+        return self._pace_s <= BRISK_S
 
     def grow(self, now: Now) -> list[LiveAttempt]:
         """The attempts that are lined up now, each behind the one that it follows."""
@@ -36,7 +51,11 @@ class LiningUp:
             return []
         state = self._state
         tails = [attempt for attempt in state.live.values() if self._may_be_followed(attempt, now.mono)]
-        chosen = choose_successors(tails, state.queue.jobs, len(tails) * length - len(state.lined_up))
+        room = len(tails) * length - len(state.lined_up)
+        if not self._are_brisk:  # one behind each that runs, while no device is free
+            tails = [attempt for attempt in tails if attempt.follows is None]
+            room = 0 if self._is_any_free(tails) else len(tails)
+        chosen = choose_successors(tails, state.queue.jobs, room)
         last = {tail.id: tail.id for tail in tails}
         grown: list[LiveAttempt] = []
         for tail, job in chosen:
@@ -59,13 +78,24 @@ class LiningUp:
             and all(share for _, share in attempt.holds)
             and attempt.keeper == self._engine.keeper
             and attempt.stop_began_mono is None
-            and (attempt.follows is not None or mono - attempt.started.mono < SLOW_S)
+            and (attempt.follows is not None or mono - attempt.started.mono < self.slow_s)
         )
+
+    def _is_any_free(self, attempts: Iterable[LiveAttempt]) -> bool:
+        """Whether there is a free device like those of these attempts."""
+        kinds = {(attempt.has_gpu, len(attempt.holds)) for attempt in attempts}
+        free = (seat for seat in self._state.usable(self._state.seats) if has_room(seat, self._state.booked))
+        return bool(kinds) and any((not seat.is_cpu, len(seat.holds)) in kinds for seat in free)
+
+    def wait_beside_free_device(self) -> bool:
+        """Whether a job waits in a line that takes more than a moment, and could start on another device now."""
+        return not self._are_brisk and self._is_any_free(self._state.lined_up.values())
 
     def is_slow(self, mono: float) -> bool:
         """Whether a job is lined up behind an attempt that takes long."""
+        slow_s = self.slow_s
         heads = (self._state.live.get(attempt_id) for attempt_id in self._state.lined_up)
-        return any(head is not None and head.follows is None and mono - head.started.mono >= SLOW_S for head in heads)
+        return any(head is not None and head.follows is None and mono - head.started.mono >= slow_s for head in heads)
 
     def stand_back(self, now: Now) -> None:
         """Put all lined-up jobs that have not started back into the queue."""

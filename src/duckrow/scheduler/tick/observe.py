@@ -31,6 +31,8 @@ class ObservePhase:
         self._take_in_jobs(now)
         self._collaborators.watch.observe(now)
         self._collaborators.endings.settle(self._state.reports, now)
+        if self._state.lined_up and self._collaborators.lining_up.wait_beside_free_device():
+            self._collaborators.lining_up.stand_back(now)
         self._collaborators.enforcing.look(now)
         self._collaborators.early_starts.look(now)
         self._fulfil_wishes(changed, now)
