@@ -16,7 +16,6 @@ import pytest
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.singleton import Singleton
 from hydra.errors import HydraException
 from hydra.plugins.sweeper import Sweeper
