@@ -78,7 +78,7 @@ class DryDuckrow:
         self._commands: dict[int, str] = {}  # of each attempt
         self._open_gates: set[str] = set()
         self._host: DryHost | None = None
-        self._signals = HandSignals()  # of the run that goes on
+        self._signals = HandSignals()  # of the active run
         self._planned: list[tuple[float, int, Callable[[], Any]]] = []
         self._numbers = itertools.count()
         self._in_vain = 0  # how often a run that has nothing to wait for has waited
@@ -142,11 +142,11 @@ class DryDuckrow:
     # -- a run ------------------------------------------------------------------------------------------------
 
     def after(self, seconds: float, call: Callable[[], Any]) -> None:
-        """What happens, so long from now, while a run goes on."""
+        """What happens, so long from now, while a run is active."""
         heapq.heappush(self._planned, (self.clock.now().mono + seconds, next(self._numbers), call))
 
     def signal(self, number: int) -> None:
-        """To the run that goes on."""
+        """To the active run."""
         self._signals.send(number)
 
     def _run_host(
