@@ -101,7 +101,7 @@ def test_a_job_can_ask_to_be_queued_again_and_waits_if_it_was_hasty(queue: Queue
 
 
 def test_a_job_that_is_killed_and_leaves_something_behind_keeps_its_grace(queue: Queue) -> None:
-    """What it leaves is asked to end, by the same ladder: there is no second grace time."""
+    """What it leaves is asked to end, in the usual steps: there is no second grace time."""
     job = queue.add(succeeds(after_s=8, stops_after_s=None, leaves_s=math.inf), grace_s=10)
     queue.passes(1)
     queue.kill(job)
