@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from signal import SIGKILL, SIGSEGV
 
 import pytest
 
+from duckrow.core.ports import Ended, Gone
 from duckrow.engines.dry.behaviour import Behaviour
-from tests.scheduler.language import Queue, dies_of, fails, runs, succeeds
+from tests.scheduler.language import Queue, cannot_start, dies_of, fails, runs, succeeds
 
 
 @pytest.mark.parametrize(
@@ -96,3 +98,35 @@ def test_a_job_can_ask_to_be_queued_again_and_waits_if_it_was_hasty(queue: Queue
     assert queue.orders() == ["start 1"]
     queue.passes(1.1)
     assert queue.state(job) == "succeeded"
+
+
+def test_a_job_that_is_killed_and_leaves_something_behind_keeps_its_grace(queue: Queue) -> None:
+    """What it leaves is asked to end, in the usual steps: there is no second grace time."""
+    job = queue.add(succeeds(after_s=8, stops_after_s=None, leaves_s=math.inf), grace_s=10)
+    queue.passes(1)
+    queue.kill(job)
+    queue.passes(9)
+    assert queue.state(job) == "stopping", "its own process has ended, and another has not"
+    queue.passes(1)
+    assert queue.state(job) == "killed"
+    assert queue.orders() == ["start 1", "stop 1 step 1", "stop 1 step 1", "stop 1 step 2"]
+    assert queue.booked() == {}
+
+
+def test_a_report_about_an_attempt_that_nobody_knows_changes_nothing(queue: Queue) -> None:
+    job = queue.add(runs())
+    queue.passes(1)
+    queue.host().loop.state.note([Gone(99_000_001), Ended(99_000_001, 0, None, 1.0, (), silent=False)])
+    queue.passes(1)
+    assert (queue.state(job), queue.told.sentences) == ("running", [])
+    assert queue.host().loop.state.pending() == set()
+
+
+def test_a_job_that_is_killed_before_its_process_exists_is_killed_and_not_tried_again(queue: Queue) -> None:
+    job = queue.add(cannot_start("the disk is full", try_later=True, starts_after_s=5.0))
+    queue.passes(1)
+    queue.kill(job)
+    queue.passes(10)
+    assert (queue.state(job), len(queue.attempts(job))) == ("killed", 1)
+    assert "killed before it started" in queue.details(job)
+    assert queue.booked() == {}
