@@ -126,6 +126,20 @@ def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(
     assert outcomes == [[None, "killed", "killed"], ["killed", "killed", "killed"]]
 
 
+def test_a_host_that_ends_amid_many_wishes_leaves_the_rest_to_the_next(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wishes_module, "AT_A_TIME", 1)
+    shelf.jobs.wish([1, 2, 3], "kill")
+    left = []
+    for _ in range(3):  # each a host of its own, which ends after one tick
+        with shelf.database.transaction():
+            wishes_of(shelf).fulfil(at(2000.0))
+        left.append(len(shelf.jobs.wished()))
+    assert left == [2, 1, 0]
+    assert [row.outcome for row in shelf.jobs.pick()] == ["killed", "killed", "killed"]
+
+
 def test_of_many_that_are_killed_those_that_run_come_first(shelf: Shelf) -> None:
     shelf.run(1)
     shelf.jobs.wish([1, 2, 3], "kill")
