@@ -205,7 +205,7 @@ def test_runs_that_differ_only_in_simple_values_are_checked_once(
     Checks(loaders).validate_batch_is_legal(runs)
     assert len(put_in) == composed
     for overrides in runs:
-        loaders.compare(overrides)  # whoever wants the config itself gets it
+        loaders.compare(overrides)  # the config itself is composed as always
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,9 @@ class OwnRun:
         if spec.preload is not None:
             line["preload"] = spec.preload
         assert spec.point is not None
-        return {**line, "point": spec.point._asdict()}
+        # The command names only the folder of the call, but not which function it calls.
+        recipe = spec.needs.recipe.removeprefix(f"{spec.cwd}: ")
+        return {**line, "point": {**spec.point._asdict(), **({"pattern": recipe} if recipe else {})}}
 
     def is_over(self, client: Client) -> bool:
         return all(process.poll() is not None for process in self._processes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +34,25 @@ def jobs_of(
     from duckrow.core.jobs.job import PointOfSweep
     from duckrow.core.sweeps.point_names import point_name
 
-    specs = []
+    specs, app = [], app_of(function)
     for run in runs:
         point = parameters_of(run.overrides)
-        words = call_words(function, (), point)
+        words = f"{app}.{call_words(function, (), point)}"
         call = Call(run_one, (launch_file, run.number, run.overrides, run.subdir), {}, f"run {run.number}", words=words)
         spec = request.spec(command=store_call(call, run.folder), name=point_name(point), folder=run.folder)
         spec.preload = warm_modules(spec.preload)
         spec.point = PointOfSweep(sweep_id, run.key, json.dumps({**point}))
         specs.append(with_recipe(spec, pattern_of(function), point))
     return specs
+
+
+def app_of(function: Callable[..., Any]) -> str:
+    """The name of the script or module: in most applications the function is called `main`, which tells nobody much."""
+    module = function.__module__
+    if module != "__main__":
+        return module.rpartition(".")[2]
+    path = getattr(sys.modules[module], "__file__", None) or "notebook"
+    return os.path.basename(path).removesuffix(".py")
 
 
 def parameters_of(overrides: Sequence[str]) -> dict[str, Any]:

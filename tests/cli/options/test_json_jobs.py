@@ -71,8 +71,23 @@ def test_a_line_says_what_is_different_and_the_options_the_rest() -> None:
 def test_a_line_may_be_a_run_of_a_sweep() -> None:
     point = {"sweep_id": 3, "key": "k", "parameters": "{}"}
     assert spec_of(point=point).point == (3, "k", "{}")
-    for wrong in ({"sweep_id": "3"}, {**point, "more": 1}, {**point, "parameters": {}}, {}):
+    wrong_ones: tuple[dict[str, Any], ...] = (
+        {"sweep_id": "3"},
+        {**point, "more": 1},
+        {**point, "parameters": {}},
+        {},
+        {**point, "parameters": "["},
+    )
+    for wrong in (*wrong_ones, {**point, "parameters": "[1]"}, {**point, "pattern": 1}):
         assert complaint(json.dumps({"command": "true", "point": wrong})).startswith("The 'point' of a job has")
+
+
+def test_the_pattern_of_a_point_says_what_is_learned_about_its_memory() -> None:
+    call = "exec /usr/bin/python -m duckrow.api.call /runs/1 # app.main(x=1)"
+    point = {"sweep_id": 3, "key": "k", "parameters": '{"x": 1, "lr": 0.5}', "pattern": "call /work/app.py:main"}
+    needs = spec_of(command=call, cwd="/", gpu_mem="auto", point=point).needs
+    assert (needs.recipe, json.loads(needs.parameters)) == ("call /work/app.py:main", {"x": "1", "lr": "0.5"})
+    assert "api.call" in spec_of(command=call, gpu_mem="auto").needs.recipe  # nobody says which function that is
 
 
 def test_the_gpus_of_a_line_win_over_those_of_the_options() -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from duckrow.core.schedule.run_times import RunTimes, TimeBasis
+from duckrow.core.schedule.run_times import RunTimes, TimeBasis, _arguments_in
 
 
 class Job(NamedTuple):
@@ -98,6 +98,45 @@ def test_a_python_call_is_known_by_its_function() -> None:
     assert seconds_of(times, call("fit(lr=1)", "c")) == 60.0
     assert seconds_of(times, call("fit(lr=2)", "d")) == 60.0
     assert seconds_of(times, call("test(lr=2)", "e")) == 5.0
+
+
+def test_the_arguments_of_a_python_call_tell_how_long_it_takes() -> None:
+    def call(number: int, words: str) -> Job:
+        return Job(f"exec /usr/bin/python -m duckrow.api.call /state/{number} # train.main({words})", name=f"n{number}")
+
+    times = RunTimes()
+    for number, epochs in enumerate((1, 2, 3, 4, 5, 6, 8)):
+        times.note(call(number, f"'a, b', model.epochs={epochs}, seed={number}, of=[1, 2]"), 10.0 * epochs)
+    told = times.expected(call(100, "'a, b', model.epochs=7, seed=9, of=[1, 2]"))
+    assert told is not None
+    assert told.basis is TimeBasis.SIMILAR
+    assert told.seconds == pytest.approx(70, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("", {}),
+        ("lr=0.1, seed=3", {"lr": "0.1", "seed": "3"}),
+        ("3, x=1", {"0": "3", "x": "1"}),
+        ("'a=b', x='c, d'", {"0": "'a=b'", "x": "'c, d'"}),
+        (r"x='it\'s', y={'a': 1}, ...", {"x": r"'it\'s'", "y": "{'a': 1}", "2": "..."}),
+        ("x=[[1], 2], y=3", {"arguments": "x=[[1], 2], y=3"}),
+        ("(...), 3 calls", {"arguments": "(...), 3 calls"}),
+    ],
+)
+def test_arguments_are_told_apart_by_their_names_and_places(text: str, arguments: dict[str, str]) -> None:
+    assert _arguments_in(text) == arguments
+
+
+def test_applications_with_functions_of_the_same_name_do_not_tell_about_each_other() -> None:
+    def run(app: str, number: int) -> Job:
+        return Job(f"exec /usr/bin/python -m duckrow.api.call /state/{app}{number} # {app}.main(x={number})", name=app)
+
+    times = RunTimes()
+    times.note(run("train", 1), 60.0)
+    times.note(run("evaluate", 1), 5.0)
+    assert (seconds_of(times, run("train", 2)), seconds_of(times, run("evaluate", 2))) == (60.0, 5.0)
 
 
 def test_memory_is_bounded_however_many_commands_there_are() -> None:

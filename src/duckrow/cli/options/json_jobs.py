@@ -83,8 +83,9 @@ def spec_of_line(
         spec.slurm = check_own_request(job["slurm"])
         if seats:
             refuse_own_request(spec)
-    if "cwd" in job:
-        spec.needs = options.needs(spec.cwd, spec.command)  # its recipe depends on the folder
+    if "cwd" in job or "point" in job:  # its recipe depends on the folder, and on what it is a run of
+        pattern, point = job.get("point", {}).get("pattern"), spec.point and json.loads(spec.point.parameters)
+        spec.needs = options.needs(spec.cwd, spec.command, pattern, point)
     spec.__post_init__()  # check the changes too
     needs = None if machine is BARE else spec.needs.as_text()
     why_not = refusal(ask_of(spec.gpus, needs), seats, machine, chosen_by="") if seats else None
@@ -101,10 +102,23 @@ def refuse_own_request(spec: JobSpec) -> None:
 
 def _point(point: Mapping[str, Any]) -> PointOfSweep:
     """The point of a sweep that another program began."""
-    kinds = {name: type(value) for name, value in point.items()}
-    if kinds != {"sweep_id": int, "key": str, "parameters": str}:
-        raise UsageError("The 'point' of a job has a sweep_id, a key and parameters, which are JSON in a string.")
-    return PointOfSweep(**point)
+    values = {"pattern": "", **point}
+    kinds = {name: type(value) for name, value in values.items()}
+    if kinds != {"sweep_id": int, "key": str, "parameters": str, "pattern": str} or not _is_object(
+        values["parameters"]
+    ):
+        raise UsageError(
+            "The 'point' of a job has a sweep_id, a key and parameters, which are a JSON object in a string. "
+            "It may have a pattern."
+        )
+    return PointOfSweep(values["sweep_id"], values["key"], values["parameters"])
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 _NEEDS = ("gpu_mem", "total_gpu_mem", "cpus", "mem")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Sequence
 from enum import Enum
@@ -21,6 +22,10 @@ _OF_A_SCRIPT = 64
 _MOST_SCRIPTS = 1024
 _MOST_KINDS = 16_384  # to remember; the first are forgotten
 _NEARLY_ALL = 0.9
+_NAME = re.compile(r"[\w.~@/-]+")
+_QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+_BRACKETS = r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}"
+_ARGUMENT = re.compile(rf"""(?:[^,'"()\[\]{{}} ]|{_QUOTED}|{_BRACKETS})+""")
 _LEARN_AGAIN = 1.1  # once there are this many times as many runs
 
 
@@ -172,8 +177,21 @@ def _time_recipe(cwd: str, command: str, needs: str | None) -> JobRecipe:
     call = title_of(command)
     if call != command:
         function, _, arguments = call.partition("(")
-        return JobRecipe(f"{cwd}: call {function}", text_of({"arguments": arguments}))
+        return JobRecipe(f"{cwd}: call {function}", text_of(_arguments_in(arguments.removesuffix(")"))))
     return recipe_of(cwd, command)
+
+
+def _arguments_in(text: str) -> dict[str, str]:
+    """`3, lr=0.1, name='a, b'`: by name, or by place. If they cannot be told apart for certain, all of them as one."""
+    found: dict[str, str] = {}
+    parts = _ARGUMENT.findall(text)
+    if ", ".join(parts) != text:
+        return {"arguments": text}
+    for place, part in enumerate(parts):
+        name, equals, value = part.partition("=")
+        is_named = bool(equals) and _NAME.fullmatch(name) is not None
+        found[name if is_named else str(place)] = value if is_named else part
+    return found
 
 
 def _read(parameters: str) -> dict[str, str]:
