@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"core", "api"}),
     "__main__": frozenset({"cli"}),
 }
-HOSTS_OF_THE_LOOP = ("duckrow.cli.commands.run", "duckrow.cli.commands.simulate", "duckrow.cli.commands.up")
+HOSTS_OF_THE_LOOP = ("duckrow.cli.running", "duckrow.cli.commands.simulate", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
 NAMED_TUPLE = "duckrow.core.named_tuple"  # a part of the language rather than of duckrow: kernel may have it too
 KEEPER = "duckrow.engines.local.keeper.keeper"
@@ -546,7 +546,7 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
         ("duckrow.api.client", "from duckrow.clusters.batch import Batch", "only api.clusters"),
         ("duckrow.cli.commands.ls", "from duckrow.scheduler.loop import Loop", "host the loop"),
         ("duckrow.cli.commands.ls", "from duckrow.web.app import build", "cli may import api, core, not web"),
-        ("duckrow.cli.commands.run", "from duckrow.store.jobs.jobs import JobStore", "not store"),
+        ("duckrow.cli.running", "from duckrow.store.jobs.jobs import JobStore", "not store"),
         ("duckrow.cli.main", "import importlib\nimportlib.import_module('duckrow.store.jobs.jobs')", "not store"),
         ("duckrow.cli.main", "import_module(f'duckrow.devices.{name}')", "not devices"),
         ("duckrow.web.page", "from duckrow.store.jobs.jobs import JobStore", "not store"),

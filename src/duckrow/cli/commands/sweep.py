@@ -259,7 +259,7 @@ def _print_commands(wish: WantedSweep, as_json: bool) -> int:
 
 def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
     from duckrow.api.machine.settings import Settings
-    from duckrow.cli.commands.run import check_devices, run_sweep
+    from duckrow.cli.running import check_devices, run_sweep
 
     settings = Settings()
     devices = given.devices.with_settings(settings)

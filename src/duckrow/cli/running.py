@@ -1,0 +1,370 @@
+"""What `duckrow run` does once its words are parsed: a list of commands, or one command in this terminal."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from duckrow.api.adding.environment import inherited_environment
+from duckrow.api.adding.job_values import existing_folder
+from duckrow.api.machine.settings import Settings
+from duckrow.cli.console import clean, say
+from duckrow.cli.options.command_words import command_of
+from duckrow.cli.options.typed_job_options import JobOptions, nothing_typed, read_job_options
+from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
+from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
+from duckrow.cli.views.run_view import RunView, make_view
+from duckrow.core.devices.device import describe_devices
+from duckrow.core.devices.inventory import Ledger, as_ranges
+from duckrow.core.devices.machine import BARE
+from duckrow.core.devices.needs import ask_of, check_needs
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.jobs.commands import LAST, CommandReader, program_in_place_of_list
+from duckrow.core.jobs.job import JobSpec, as_queued, shorten
+from duckrow.core.ports import Observer
+from duckrow.core.units import format_duration, plural
+
+if TYPE_CHECKING:
+    from duckrow.api.sweeps.sweeps import Todo
+    from duckrow.scheduler.hosts.foreground import ForegroundRun
+    from duckrow.scheduler.hosts.run_session import Offer
+
+_LOOKED_AT_BYTES = 1 << 16  # how much of a file is read to check that it is a list of commands
+_TABLE_JOBS = 40  # a longer table is not a summary
+
+
+def run_plainly(file: str | None, devices: Sequence[str], slots: int | None) -> int:
+    """A list of commands, without other options than which devices to use."""
+    refuse_program(file)
+    import duckrow.scheduler.hosts.run_session  # noqa: F401  (all that a run needs, while no garbage is looked for)
+
+    gc.freeze()
+    gc.enable()
+    return run_commands(file, RunOptions(DeviceOptions(tuple(devices), slots)), read_job_options(nothing_typed()))
+
+
+def run_commands(file: str | None, given: RunOptions, options: JobOptions, words: Sequence[str] | None = None) -> int:
+    """On this machine. `words`: the one command after --."""
+    settings = Settings()
+    offer = check_devices(
+        given.devices.with_settings(settings),
+        given.devices.jobs_per_gpu,
+        given.gpu_count,
+        options,
+        fill=given.fill,
+        ask_sizes=given.form == "json",  # a line may request memory
+        quiet=given.as_written,
+    )
+    given = given._replace(watch=given.watch.with_settings(settings))
+    if words is not None:
+        if given.announce or given.events:
+            raise UsageError("--announce and --events are for a list of jobs. Omit them with a command after --.")
+        return _run_here(words, file, offer, given.gpu_count, options)
+    if given.dry_run:
+        return _dry_run(file, offer, given, options)
+    if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
+        file, given = None, given._replace(resumed=file)
+    return _run_list(file, offer, given, options)
+
+
+def check_devices(
+    chosen: DeviceOptions,
+    typed_jobs_per_gpu: int | None,
+    gpus: int | None,
+    options: JobOptions,
+    fill: bool = False,
+    ask_sizes: bool = False,
+    quiet: bool = False,
+) -> Offer:
+    """The devices from the options or the settings; a job must fit on one."""
+    from duckrow.core.schedule.placement import refusal
+    from duckrow.scheduler.hosts.run_session import offer_of  # here: `--on` needs no scheduler
+
+    offer = offer_of(
+        chosen.devices or None,
+        chosen.slots,
+        typed_jobs_per_gpu if options.by_memory else chosen.jobs_per_gpu,
+        with_cpu_slots=False,
+        policy=chosen.policy.but(fill=fill),
+        by_memory=options.by_memory,
+        ask_sizes=ask_sizes,
+    )
+    if options.memory_params is not None:
+        options = _replaced(options, memory_params=None)
+    needs = options.needs(os.getcwd(), "job")._replace(recipe="", parameters="")
+    check_needs(needs, gpus)
+    why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
+    if why_not:
+        raise UsageError(f"No job can ever start. {why_not}")
+    for note in () if quiet else offer.notes:
+        say(f"duckrow: {note}")
+    return offer
+
+
+def _replaced(options: JobOptions, **values: Any) -> JobOptions:
+    from dataclasses import replace  # takes as long to load as Python itself, and most runs do not need it
+
+    return replace(options, **values)
+
+
+def refuse_program(file: str | None) -> None:
+    """Refuse `duckrow run train.py`: it would not do what was meant."""
+    if file in (None, "-"):
+        return
+    assert file is not None
+    try:
+        with open(file, "rb") as stream:
+            text = os.fsdecode(stream.read(_LOOKED_AT_BYTES)) if os.path.isfile(file) else ""
+    except OSError:
+        return  # reported when it is read
+    instead = program_in_place_of_list(file, text)
+    if instead is not None:
+        raise UsageError(instead)
+
+
+def _run_list(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
+    from duckrow.scheduler.hosts.run_session import open_run
+
+    _say_what_each_gets(offer, given, options)
+    view = make_view(given.watch)
+    watchers: list[Observer] = [view]
+    if given.announce:
+        watchers.append(Announcer(given.announce, offer.written if given.as_written else {}))
+    events = EventWriter(open_events(given.events)) if given.events else None
+    watchers += [events] if events is not None else []
+    run = open_run(
+        offer,
+        view if len(watchers) == 1 else Watchers(watchers),
+        _spec_maker(given, options, offer),
+        seats_chosen=given.devices.is_chosen,  # a resumed run keeps its devices, whatever the settings say
+        name=options.name,
+        file=file,
+        delimiter=given.delimiter,
+        blocks=given.blocks,
+        resume=given.resumed,
+        environment=inherited_environment(dict(options.variables), with_device_order=given.as_written),
+        output="inherit" if given.watch.passthrough else "log",
+        max_failures=given.watch.max_failures,
+        on_event=view.event,
+    )
+    view.attach(run)
+    run.by_memory = options.by_memory
+    if given.as_written:
+        run.loop.write_devices_as(offer.written)
+    if events is not None:
+        events.host_id = run.host_id
+    if given.lifo:
+        run.last_freed_first()
+    if given.announce:
+        run.start_one_by_one()
+    if run.source is not None and run.source.is_terminal:
+        say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
+    return _see_through(run, view, given.watch.table, "" if given.once else _again(run, given.form), given.once)
+
+
+def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
+    """Say how many GPUs each job gets, and from which, before anything runs, so that people notice a wrong number."""
+    seats = [seat for seat in offer.seats if not seat.is_cpu]
+    if not seats or given.watch.passthrough or given.form == "json":
+        return
+    gpus = list(dict.fromkeys(device for seat in seats for device in seat.devices))
+    sizes = sorted({seat.gpu_count for seat in seats}) if given.gpu_count is None else [given.gpu_count]
+    each = f"{' or '.join(map(str, sizes))} {'GPU' if sizes == [1] else 'GPUs'}"
+    if options.by_memory:
+        each = f"part of {'a GPU' if sizes == [1] else each}, by memory"
+    limit = " (CUDA_VISIBLE_DEVICES)" if offer.is_limited else ""
+    say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
+
+
+def _again(run: ForegroundRun, form: str) -> str:
+    """The command that runs the unsuccessful jobs again."""
+    row = run.loop.host.previous
+    form = "" if form == "commands" else f" --format {form}"
+    if row.source:
+        return f"duckrow run{form} --resume {shlex.quote(os.path.relpath(row.source))}"
+    return f"duckrow run{form} --resume={row.name}"
+
+
+def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:
+    """Run everything and print the summary; returns the exit code.
+
+    `again`: the command that runs unsuccessful jobs again. `once`: jobs that did not start are not kept for that.
+    """
+    view.open()
+    try:
+        run.go(view.pulse_s, view.pulse)
+        if once:
+            run.drop_rest()
+    finally:
+        view.close()
+        run.close()
+    _summarise(run, view, wants_table, again)
+    if run.interrupts:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
+
+
+def _spec_maker(given: RunOptions, options: JobOptions, offer: Offer | None) -> Callable[[str], JobSpec]:
+    """A function that makes a spec of each line. It remembers this folder: a run changes folders while it reads lines.
+
+    `offer`: the devices that a job must fit on; None: those of a cluster, which are not known yet.
+    """
+    if given.form != "json":
+        return options.spec_maker(given.gpu_count)
+    from duckrow.cli.options.json_jobs import spec_of_line
+
+    options, here = _replaced(options, cwd=existing_folder(options.cwd)), os.getcwd()
+    seats, machine = ((), BARE) if offer is None else (offer.seats, offer.machine)
+    return lambda line: spec_of_line(line, options, given.gpu_count, seats, machine, here)
+
+
+def run_sweep(
+    offer: Offer,
+    sweep_id: int,
+    name: str,
+    specs: Sequence[JobSpec],
+    todo: Todo,
+    seats_chosen: bool,
+    watch: WatchOptions,
+    options: JobOptions,
+    again: str,
+) -> int:
+    """Run a sweep here and now."""
+    from duckrow.scheduler.hosts.run_session import SweepJobs, open_sweep
+
+    view = make_view(watch)
+    run = open_sweep(
+        offer,
+        view,
+        SweepJobs(sweep_id, name, specs, todo.again, todo.stranded),
+        seats_chosen=seats_chosen,
+        environment=inherited_environment(dict(options.variables)),
+        max_failures=watch.max_failures,
+        on_event=view.event,
+    )
+    view.attach(run)
+    run.by_memory = options.by_memory
+    return _see_through(run, view, watch.table, again)
+
+
+def _left(run: ForegroundRun, view: RunView) -> int:
+    return max(run.added - view.report.finished, 0)
+
+
+def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str) -> None:
+    report = view.report
+    if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
+        from duckrow.api.client import Client
+        from duckrow.cli.views.job_table import print_jobs
+
+        with Client() as client:
+            print_jobs(client.of_host(run.host_id))
+        sys.stdout.flush()
+    left = _left(run, view)
+    say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
+    shared = _packing(run, view)
+    if shared:
+        say(f"duckrow: {shared}")
+    for line in report.failure_lines():
+        say(line)
+    if again and (report.failed or left):
+        say(f"duckrow: to run again what did not succeed: {again}")
+
+
+def _packing(run: ForegroundRun, view: RunView) -> str:
+    """What sharing GPUs gained, if jobs shared any."""
+    gpus = {device for seat in run.loop.state.seats if not seat.is_cpu for device in seat.devices}
+    elapsed_s = time.monotonic() - view.began_mono
+    at_a_time = view.report.total_s / max(elapsed_s, 0.001)
+    if not gpus or not run.by_memory or at_a_time < len(gpus) * 1.05:
+        return ""
+    return f"packed: {at_a_time:.1f} jobs at a time on {plural(len(gpus), 'GPU')}, on average."
+
+
+def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
+    """One command in this terminal: its input, its output, its exit code."""
+    from duckrow.scheduler.hosts.run_session import open_run
+
+    if file is not None:
+        raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
+    # The program replaces its shell, which otherwise would die of a Ctrl-C that the program handles.
+    spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
+    view = RunView(tells_exit_codes=False)
+    run = open_run(
+        offer,
+        view,
+        lambda _: spec,
+        name=options.name,
+        environment=inherited_environment(dict(options.variables)),
+        output="terminal",
+        on_event=lambda what, detail: view.event(what, detail) if what == "waiting" else None,
+    )
+    view.attach(run)
+    run.take([spec.command])
+    run.go()
+    run.close()
+    if _left(run, view):
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if view.last_code is None else view.last_code
+
+
+def run_on_cluster(
+    on: str,
+    asked: dict[str, Any],
+    file: str | None,
+    given: RunOptions,
+    options: JobOptions,
+    words: Sequence[str] | None,
+) -> int:
+    """On a cluster: read all commands, then submit them, then watch. `words`: the one command after --."""
+    from duckrow.api.clusters.submit import read_request
+    from duckrow.cli.opening import client_of_verb
+    from duckrow.cli.slurm_run import check_options, print_script, resume_batch, run_batch
+
+    check_options(given.devices, given)
+    if given.resumed:
+        name = given.resumed if given.resumed != LAST else None
+        if name is None and file is not None and not os.path.exists(file):
+            file, name = None, file
+        return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
+    given = given if words is None else given._replace(form="commands")
+    request = read_request(on, asked)
+    commands = _all_commands(file, given.delimiter) if words is None else [command_of(words)]
+    specs = list(map(_spec_maker(given, options, None), commands))
+    if given.dry_run:
+        return print_script(request, specs, options.name)
+    if not specs:
+        raise UsageError(f"There is no command in {file or 'standard input'}.")
+    view = make_view(given.watch)
+    variables = dict(options.variables)
+    return run_batch(client_of_verb(), specs, request, variables, options.name, view, given.watch.max_failures, file)
+
+
+def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
+    reader = CommandReader(delimiter)
+    try:
+        with open(file, "rb") if file is not None and file != "-" else sys.stdin.buffer as stream:
+            text = os.fsdecode(stream.read())
+    except OSError as error:
+        raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
+    return [*reader.feed(text), *reader.finish()]
+
+
+def _dry_run(file: str | None, offer: Offer, given: RunOptions, options: JobOptions) -> int:
+    from duckrow.core.schedule.decide import choose_starts
+
+    specs = list(map(_spec_maker(given, options, offer), _all_commands(file, given.delimiter)))
+    queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
+    starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
+    places = {job.id: describe_devices(device for device, _ in holds) for job, holds in starts}
+    for number, spec in enumerate(specs):
+        where = places.get(number, "next free")
+        limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
+        print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
+    say(f"duckrow: {plural(len(specs), 'job')} on {plural(len(offer.seats), 'place')}. Nothing was run.")
+    return EXIT_OK
