@@ -571,7 +571,7 @@ def test_the_command_line_loads_nothing_heavy_before_it_knows_the_verb() -> None
         ("duckrow.api.client", "from duckrow.clusters.batch import Batch", "only api.clusters"),
         ("duckrow.cli.commands.ls", "from duckrow.scheduler.loop import Loop", "host the loop"),
         ("duckrow.cli.commands.ls", "from duckrow.web.app import build", "cli may import api, core, not web"),
-        ("duckrow.cli.commands.run", "from duckrow.store.jobs.jobs import JobStore", "not store"),
+        ("duckrow.cli.runs.local", "from duckrow.store.jobs.jobs import JobStore", "not store"),
         ("duckrow.cli.main", "import importlib\nimportlib.import_module('duckrow.store.jobs.jobs')", "not store"),
         ("duckrow.cli.main", "import_module(f'duckrow.devices.{name}')", "not devices"),
         ("duckrow.web.page", "from duckrow.store.jobs.jobs import JobStore", "not store"),

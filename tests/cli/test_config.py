@@ -13,7 +13,7 @@ from duckrow.api.machine.settings import Settings
 from duckrow.api.machine.settings_files import user_file
 from duckrow.cli.console import chosen_colour, wants_colour
 from duckrow.cli.main import run_cli
-from duckrow.cli.options.job_options import fill_devices
+from duckrow.cli.options.verb_options import fill_devices
 from duckrow.core.errors import UsageError
 from duckrow.core.settings import SETTINGS
 from tests.cli.test_options import spec_of

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from duckrow.cli import plain
-from duckrow.cli.commands import ls, submit
+from duckrow.cli.commands import ls, run, submit
 from duckrow.cli.main import run_cli
 from duckrow.cli.options.gpu_options import gpu_count
 from duckrow.cli.options.sbatch_command import META
 from duckrow.cli.options.slurm_options import take_slurm_options
 from duckrow.cli.options.submitted_script import SubmittedScript
 from duckrow.cli.options.typed_job_options import nothing_typed, take_job_values
+from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, take_run_options
 from duckrow.cli.submitting import SubmitOptions
 from duckrow.cli.views.job_list import ListOptions
 
@@ -71,11 +73,51 @@ def test_what_click_makes_of_a_command_alone_is_what_submit_takes_by_default(
     assert SubmitOptions(**values) == SubmitOptions()
 
 
+RUNS = [
+    *([], ["--slots", "2"], ["--devices", "0,1"], ["--devices", "0", "LIST"], ["LIST", "--slots", "16"]),
+    *(["--devices", "0", "--slots", "2"], ["LIST"], ["--slots", "3", "LIST", "--devices", "2,0"]),
+]
+
+
+@pytest.mark.parametrize("words", RUNS)
+def test_what_click_makes_of_a_list_and_its_devices_is_what_run_takes(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "LIST").write_text("true\n")
+    monkeypatch.chdir(tmp_path)
+    found: list[tuple[str | None, list[str], int | None]] = []
+
+    def take(file: str | None, devices: list[str], slots: int | None) -> int:
+        found.append((file, devices, slots))
+        return 0
+
+    monkeypatch.setattr("duckrow.cli.runs.local.run_plainly", take)
+    assert plain.answer(["run", *words]) == 0
+    ((file, devices, slots),) = found
+    context = run.command.make_context("duckrow", list(words))
+    values: dict[str, Any] = {**context.params}
+    assert values.pop("file") == file
+    gpus = gpu_count(values)
+    assert take_job_values(values) == nothing_typed()
+    assert take_slurm_options(values)[0] is None
+    assert "duckrow.command" not in context.meta
+    assert take_run_options(values, gpus) == RunOptions(DeviceOptions(tuple(devices), slots))
+
+
 FOR_CLICK = [
     *([], ["--version"], ["ls", "3"], ["ls", "-h"], ["kill"], ["no-such-verb"]),
     *(["ls", "--limit"], ["ls", "--limit", "0"], ["ls", "--limit", "-3"], ["ls", "-l", "x"], ["ls", "--limit=3"]),
     *(["ls", "--all", "3"], ["ls", "--sort", "id"], ["ls", "-l", "\N{SUPERSCRIPT TWO}"], ["ls", "-l", "9" * 5000]),
     *(["submit"], ["submit", "--"], ["submit", "-h"], ["submit", "--hold", "true"], ["submit", __file__]),
+    *(["run", "-h"], ["run", "--slots"], ["run", "--slots", "0"], ["run", "--slots", "x"], ["run", "--slots=2"]),
+    *(
+        ["run", "--devices", "0", "1"],
+        ["run", "--devices", "0+1"],
+        ["run", "--devices", "all"],
+        ["run", "no-such-file"],
+    ),
+    *(["run", "--", "true"], ["run", "--resume"], ["run", "-"], ["run", "--gpus", "1"], ["run", __file__, __file__]),
+    *(["run", "--slots", "1", "--slots", "2"], ["run", "--devices", "0", "--devices", "1"], ["run", "/"]),
 ]
 
 

@@ -84,7 +84,7 @@ def test_nobody_is_lined_up_behind_a_job_that_is_being_stopped(brisk: Queue) -> 
 def short_jobs(make_queue: MakeQueue, devices: int) -> Queue:
     """A queue whose jobs have lasted 30 ms lately: one is lined up behind each that runs."""
     queue = make_queue(slots(devices))
-    for _ in range(4):
+    for _ in range(5):
         queue.add(succeeds(after_s=0.03))
     queue.passes(1)
     queue.orders()
@@ -112,3 +112,14 @@ def test_a_lined_up_job_that_lasts_more_than_a_moment_takes_another_device_that_
     assert queue.states(behind_longer, behind_short) == ["starting"] * 2
     queue.passes(0.1)
     assert queue.states(longer, short, behind_short, behind_longer) == ["running"] + ["succeeded"] * 3
+
+
+def test_nobody_is_lined_up_before_it_is_known_how_long_jobs_take(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(1))
+    for _ in range(4):
+        queue.add(succeeds(after_s=0.001))
+    queue.passes(1)
+    queue.add(runs())
+    waiting = queue.add(succeeds(after_s=0.001))
+    queue.passes(0.01)
+    assert queue.state(waiting) == "queued"

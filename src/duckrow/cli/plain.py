@@ -2,7 +2,7 @@
 
 To load click takes as long as everything else that such a verb does. Without options there is nothing to parse: each
 has its default, which is also that of the values (`ListOptions()`) that the verb is given. Of the options of `ls`, this
-knows those without a value, and the number of jobs to show.
+knows those without a value, and the number of jobs to show; of `run`, a list, its devices and slots.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ def answer(arguments: list[str]) -> int | None:
         from duckrow.cli.submitting import submit_plainly
 
         return submit_plainly(command)
+    if verb == "run" and (typed := _devices_and_file(words)) is not None:
+        from duckrow.cli.runs.local import run_plainly
+
+        return run_plainly(*typed)
     return None
 
 
@@ -59,3 +63,23 @@ def _command_in(words: list[str]) -> list[str]:
     elif words and words[0].startswith("-"):
         return []
     return [] if words and os.path.isfile(words[0]) else words
+
+
+def _devices_and_file(words: list[str]) -> tuple[str | None, list[str], int | None] | None:
+    """The file of commands, the devices and the slots, if nothing else is there and none needs a second look."""
+    file, devices, slots = None, list[str](), None
+    while words:
+        word, *words = words
+        if word == "--slots" and words and words[0].isdecimal() and int(words[0]) and slots is None:
+            slots = int(words.pop(0))
+        elif word == "--devices" and words and _is_number_list(words[0]) and not devices:
+            devices = [words.pop(0)]
+        elif file is None and os.path.isfile(word) and not word.startswith("-") and not _is_number_list(word):
+            file = word
+        else:
+            return None
+    return file, devices, slots
+
+
+def _is_number_list(word: str) -> bool:
+    return word.replace(",", "").isdecimal()

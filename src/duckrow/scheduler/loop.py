@@ -91,13 +91,19 @@ class Loop:
         self._own_files.watch()
 
     def turn(self, at_most_s: float | None = None) -> None:
-        """Sleep until something happens, then do one tick."""
-        self.state.note(self.engine.reports())  # starting may have failed at once
-        waits = [seconds for seconds in (at_most_s, self._until_tick_s()) if seconds is not None]
-        self.reactor.wait(min(waits, default=None))
-        self.state.note(self.engine.reports())
-        if self._until_tick_s() != 0:
-            return
+        """Sleep until something happens, then do one tick. Ends that are written together are awaited here."""
+        state, engine = self.state, self.engine
+        state.note(engine.reports())  # starting may have failed at once
+        due_s = self._until_tick_s()
+        while True:
+            self.reactor.wait(due_s if at_most_s is None else at_most_s if due_s is None else min(at_most_s, due_s))
+            reports = engine.reports()
+            state.note(reports)
+            due_s = self._until_tick_s()
+            if due_s == 0:
+                break
+            if not reports:
+                return
         try:
             self._tick()
             self._failed_ticks.over()

@@ -205,6 +205,23 @@ def test_the_keeper_knows_all_that_the_host_has_written_before_it_died(writer: J
     assert facts(read_journal(writer.path).of(1)) == (True, 4711, 0, False)
 
 
+def test_the_file_has_the_process_of_an_attempt_with_the_next_line(writer: JournalWriter) -> None:
+    writer.begin([1])
+    writer.started(1, 4711)
+    writer.begin([2])
+    read = read_journal(writer.path)
+    assert (facts(read.of(1)), facts(read.of(2))) == ((True, 4711, None, False), (True, None, None, False))
+
+
+def test_the_file_has_the_process_of_an_attempt_without_another_line_when_asked(writer: JournalWriter) -> None:
+    writer.begin([1])
+    writer.started(1, 4711)
+    writer.catch_up()
+    writer.catch_up()
+    assert facts(read_journal(writer.path).of(1)) == (True, 4711, None, False)
+    assert Path(writer.path).read_bytes().count(b"P ") == 1
+
+
 # -- damage ---------------------------------------------------------------------------------------------------------
 
 
@@ -355,6 +372,7 @@ def test_a_death_amid_compaction_does_no_harm(
     writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, live: list[int]
 ) -> None:
     fill(writer, 100)
+    writer.catch_up()
 
     def die(*_: object) -> None:
         raise Died

@@ -9,10 +9,10 @@ import click
 from duckrow.api.jobs.edit import edit, spec_of
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
-from duckrow.cli.editor import edit_in_editor
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.options.option_values import SIZE, TIME
+from duckrow.cli.views.editor import edit_in_editor
 from duckrow.core.errors import EXIT_OK, UsageError
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import click
 
-from duckrow.api.adding.job_values import existing_folder
-from duckrow.api.machine.settings import Settings
-from duckrow.cli.options.command_words import command_of
 from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_options
 from duckrow.cli.options.job_options import device_options, job_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
-from duckrow.cli.options.typed_job_options import JobOptions, take_job_options
-from duckrow.cli.options.verb_options import RunOptions, take_run_options
-from duckrow.cli.views.run_view import make_view
-from duckrow.core.devices.inventory import Seat
-from duckrow.core.devices.machine import BARE, Machine
+from duckrow.cli.options.typed_job_options import take_job_options
+from duckrow.cli.options.verb_options import take_run_options
+from duckrow.cli.runs.lines import refuse_program
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.commands import LAST, CommandReader, program_in_place_of_list
-from duckrow.core.jobs.job import JobSpec
-
-_LOOKED_AT_BYTES = 1 << 16  # how much of a file is read to check that it is a list of commands
+from duckrow.core.jobs.commands import LAST
 
 
 class RunCommand(DeviceCommand):
@@ -101,107 +89,17 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     Ctrl-C once: start nothing more, let running jobs finish. Twice: stop them. The exit code is 0 if all
     succeeded, 1 if any failed, 2 for wrong usage, 130 if interrupted.
     """
-    if not (values["delimiter"] is not None or values["form"] == "json" or values["resumed"]):
-        _refuse_program(file)
+    if values["delimiter"] is None and values["form"] != "json" and not values["resumed"]:
+        refuse_program(file)
     gpus = gpu_count(values)
     options = take_job_options(values)
     on, asked = take_slurm_options(values)
     given = take_run_options(values, gpus)
+    words = ctx.meta.get("duckrow.command")
     if on is not None:
-        return _run_on(on, asked, file, given, options, ctx.meta.get("duckrow.command"))
-    from duckrow.cli.runs.local import check_devices, dry_run, run_here, run_list  # here: `--on` needs no scheduler
+        from duckrow.cli.runs.slurm import run_on_cluster
 
-    settings = Settings()
-    offer = check_devices(
-        given.devices.with_settings(settings),
-        given.devices.jobs_per_gpu,
-        gpus,
-        options,
-        fill=given.fill,
-        ask_sizes=given.form == "json",  # a line may request memory
-        quiet=given.as_written,
-    )
-    given = given._replace(watch=given.watch.with_settings(settings))
-    here = ctx.meta.get("duckrow.command")
-    if here is not None:
-        if given.announce or given.events:
-            raise UsageError("--announce and --events are for a list of jobs. Omit them with a command after --.")
-        return run_here(here, file, offer, gpus, options)
-    spec_of = _spec_maker(given, options, offer.seats, offer.machine)
-    if given.dry_run:
-        return dry_run(list(map(spec_of, _all_commands(file, given.delimiter))), offer)
-    if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
-        file, given = None, given._replace(resumed=file)
-    return run_list(file, offer, given, options, spec_of)
+        return run_on_cluster(on, asked, file, given, options, words)
+    from duckrow.cli.runs.local import run_commands  # here: a cluster needs no scheduler
 
-
-def _refuse_program(file: str | None) -> None:
-    """Refuse `duckrow run train.py`: it would not do what was meant."""
-    if file in (None, "-"):
-        return
-    assert file is not None
-    try:
-        with open(file, "rb") as stream:
-            text = os.fsdecode(stream.read(_LOOKED_AT_BYTES)) if os.path.isfile(file) else ""
-    except OSError:
-        return  # reported when it is read
-    instead = program_in_place_of_list(file, text)
-    if instead is not None:
-        raise UsageError(instead)
-
-
-def _spec_maker(
-    given: RunOptions, options: JobOptions, seats: Sequence[Seat] = (), machine: Machine = BARE
-) -> Callable[[str], JobSpec]:
-    """A function that makes a spec of each line. It remembers this folder: a run changes folders while it reads lines.
-
-    `seats` and `machine`: a job must fit there; those of a cluster are not known yet.
-    """
-    if given.form != "json":
-        return options.spec_maker(given.gpu_count)
-    from duckrow.cli.options.json_jobs import spec_of_line
-
-    options, here = replace(options, cwd=existing_folder(options.cwd)), os.getcwd()
-    return lambda line: spec_of_line(line, options, given.gpu_count, seats, machine, here)
-
-
-def _run_on(
-    on: str,
-    asked: dict[str, Any],
-    file: str | None,
-    given: RunOptions,
-    options: JobOptions,
-    words: Sequence[str] | None,
-) -> int:
-    """On a cluster: read all commands, then submit them, then watch. `words`: the one command after --."""
-    from duckrow.api.clusters.submit import read_request
-    from duckrow.cli.opening import client_of_verb
-    from duckrow.cli.runs.slurm import check_options, print_script, resume_batch, run_batch
-
-    check_options(given.devices, given)
-    if given.resumed:
-        name = given.resumed if given.resumed != LAST else None
-        if name is None and file is not None and not os.path.exists(file):
-            file, name = None, file
-        return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
-    given = given if words is None else given._replace(form="commands")
-    request = read_request(on, asked)
-    commands = _all_commands(file, given.delimiter) if words is None else [command_of(words)]
-    specs = list(map(_spec_maker(given, options), commands))
-    if given.dry_run:
-        return print_script(request, specs, options.name)
-    if not specs:
-        raise UsageError(f"There is no command in {file or 'standard input'}.")
-    view = make_view(given.watch)
-    variables = dict(options.variables)
-    return run_batch(client_of_verb(), specs, request, variables, options.name, view, given.watch.max_failures, file)
-
-
-def _all_commands(file: str | None, delimiter: str | None) -> list[str]:
-    reader = CommandReader(delimiter)
-    try:
-        with open(file, "rb") if file is not None and file != "-" else sys.stdin.buffer as stream:
-            text = os.fsdecode(stream.read())
-    except OSError as error:
-        raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    return [*reader.feed(text), *reader.finish()]
+    return run_commands(file, given, options, words)

@@ -12,8 +12,9 @@ import click
 from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import say
 from duckrow.cli.options.gpu_options import DeviceCommand
-from duckrow.cli.options.job_options import device_options, fill_devices, policy_of
+from duckrow.cli.options.job_options import device_options, policy_of
 from duckrow.cli.options.option_values import TIME
+from duckrow.cli.options.verb_options import fill_devices
 from duckrow.core.devices.policy import KNOBS
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.scheduler.hosts.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -22,9 +22,6 @@ from duckrow.core.jobs.job import (
     parse_modules,
 )
 from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_bytes, parse_size_mb
-
-if TYPE_CHECKING:
-    from duckrow.api.machine.settings import Settings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -119,18 +116,6 @@ _JOB_OPTIONS = [
         help="Preload these libraries (torch,numpy; auto: what the script imports) once, and fork the jobs.",
     ),
 ]
-
-
-def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> None:
-    """If no devices were given, take those from the settings of `run` or `daemon`."""
-    if not values["devices"] and values["slots"] is None:
-        values["devices"] = tuple(settings[f"{section}.devices"] or ())
-        values["slots"] = settings[f"{section}.slots"]
-    if values["jobs_per_gpu"] is None:
-        values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
-    for knob in KNOBS.values():
-        if section in knob.settings and values[knob.option] is None and not values.get(knob.unless):
-            values[knob.option] = settings[f"{section}.{knob.option}"]
 
 
 DEVICES_HELP = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from duckrow.cli.options.job_options import fill_devices
 from duckrow.core.devices.policy import KNOBS, Policy
 from duckrow.core.named_tuple import NamedTuple
 
@@ -13,13 +12,28 @@ if TYPE_CHECKING:
     from duckrow.api.machine.settings import Settings
 
 
+def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> None:
+    """If no devices were given, take those from the settings of `run` or `daemon`."""
+    if not values["devices"] and values["slots"] is None:
+        values["devices"] = tuple(settings[f"{section}.devices"] or ())
+        values["slots"] = settings[f"{section}.slots"]
+    if values["jobs_per_gpu"] is None:
+        values["jobs_per_gpu"] = settings[f"{section}.jobs_per_gpu"]
+    for knob in KNOBS.values():
+        if section in knob.settings and values[knob.option] is None and not values.get(knob.unless):
+            values[knob.option] = settings[f"{section}.{knob.option}"]
+
+
+_NO_KNOBS: Mapping[str, Any] = dict.fromkeys([knob.option for knob in KNOBS.values()])
+
+
 class DeviceOptions(NamedTuple):
     """Which devices may be used, and how."""
 
-    devices: tuple[str, ...]
-    slots: int | None
-    jobs_per_gpu: int | None
-    knobs: Mapping[str, Any]  # those of the policy, by option; None: not typed
+    devices: tuple[str, ...] = ()
+    slots: int | None = None
+    jobs_per_gpu: int | None = None
+    knobs: Mapping[str, Any] = _NO_KNOBS  # those of the policy, by option; None: not typed
 
     @property
     def is_chosen(self) -> bool:
@@ -40,9 +54,9 @@ class DeviceOptions(NamedTuple):
 class WatchOptions(NamedTuple):
     """How to watch the runs."""
 
-    follow: bool | None
-    max_failures: int | None
-    table: bool | None
+    follow: bool | None = None
+    max_failures: int | None = None
+    table: bool | None = None
     passthrough: bool = False
 
     def with_settings(self, settings: Settings) -> WatchOptions:
@@ -51,20 +65,22 @@ class WatchOptions(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    devices: DeviceOptions
-    watch: WatchOptions
-    gpu_count: int | None  # GPUs for each job; None: one device
-    delimiter: str | None
-    form: str  # commands, json
-    resumed: str | None
-    announce: str | None
-    events: str | None
-    once: bool
-    blocks: bool
-    as_written: bool
-    fill: bool
-    lifo: bool
-    dry_run: bool
+    """By default, as if none was typed."""
+
+    devices: DeviceOptions = DeviceOptions()
+    watch: WatchOptions = WatchOptions()
+    gpu_count: int | None = None  # GPUs for each job; None: one device
+    delimiter: str | None = None
+    form: str = "commands"  # or json
+    resumed: str | None = None
+    announce: str | None = None
+    events: str | None = None
+    once: bool = False
+    blocks: bool = False
+    as_written: bool = False
+    fill: bool = False
+    lifo: bool = False
+    dry_run: bool = False
 
 
 class SweepOptions(NamedTuple):

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duckrow.api.adding.environment import inherited_environment
+from duckrow.api.machine.settings import Settings
 from duckrow.cli.console import clean, say
 from duckrow.cli.options.command_words import command_of
+from duckrow.cli.options.typed_job_options import JobOptions, nothing_typed, read_job_options
+from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
+from duckrow.cli.runs.lines import all_commands, refuse_program, replaced, spec_maker
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
 from duckrow.core.devices.device import describe_devices
 from duckrow.core.devices.inventory import Ledger, as_ranges
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.jobs.job import as_queued, shorten
+from duckrow.core.jobs.commands import LAST
+from duckrow.core.jobs.job import JobSpec, as_queued, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
@@ -27,13 +32,43 @@ from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, open_run, o
 
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
-    from duckrow.cli.options.typed_job_options import JobOptions
-    from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
-    from duckrow.core.jobs.job import JobSpec
     from duckrow.scheduler.hosts.foreground import ForegroundRun
     from duckrow.scheduler.hosts.run_session import Offer
 
 _TABLE_JOBS = 40  # a longer table is not a summary
+
+
+def run_plainly(file: str | None, devices: Sequence[str], slots: int | None) -> int:
+    """A list of commands, without other options than which devices to use."""
+    refuse_program(file)
+    gc.freeze()  # all that a run needs has been loaded, and stays
+    gc.enable()
+    return run_commands(file, RunOptions(DeviceOptions(tuple(devices), slots)), read_job_options(nothing_typed()))
+
+
+def run_commands(file: str | None, given: RunOptions, options: JobOptions, words: Sequence[str] | None = None) -> int:
+    """On this machine. `words`: the one command after --."""
+    settings = Settings()
+    offer = check_devices(
+        given.devices.with_settings(settings),
+        given.devices.jobs_per_gpu,
+        given.gpu_count,
+        options,
+        fill=given.fill,
+        ask_sizes=given.form == "json",  # a line may request memory
+        quiet=given.as_written,
+    )
+    given = given._replace(watch=given.watch.with_settings(settings))
+    if words is not None:
+        if given.announce or given.events:
+            raise UsageError("--announce and --events are for a list of jobs. Omit them with a command after --.")
+        return _run_here(words, file, offer, given.gpu_count, options)
+    spec_of = spec_maker(given, options, offer.seats, offer.machine)
+    if given.dry_run:
+        return _dry_run(list(map(spec_of, all_commands(file, given.delimiter))), offer)
+    if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
+        file, given = None, given._replace(resumed=file)
+    return _run_list(file, offer, given, options, spec_of)
 
 
 def check_devices(
@@ -55,7 +90,9 @@ def check_devices(
         by_memory=options.by_memory,
         ask_sizes=ask_sizes,
     )
-    needs = replace(options, memory_params=None).needs(os.getcwd(), "job")._replace(recipe="", parameters="")
+    if options.memory_params is not None:
+        options = replaced(options, memory_params=None)
+    needs = options.needs(os.getcwd(), "job")._replace(recipe="", parameters="")
     check_needs(needs, gpus)
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
@@ -65,10 +102,9 @@ def check_devices(
     return offer
 
 
-def run_list(
+def _run_list(
     file: str | None, offer: Offer, given: RunOptions, options: JobOptions, spec_of: Callable[[str], JobSpec]
 ) -> int:
-    """Run the commands of a file or a pipe. `spec_of`: makes the spec of a line."""
     _say_what_each_gets(offer, given, options)
     view = make_view(given.watch)
     watchers: list[Observer] = [view]
@@ -209,7 +245,7 @@ def _packing(run: ForegroundRun, view: RunView) -> str:
     return f"packed: {at_a_time:.1f} jobs at a time on {plural(len(gpus), 'GPU')}, on average."
 
 
-def run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
+def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
     """One command in this terminal: its input, its output, its exit code."""
     if file is not None:
         raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
@@ -234,7 +270,7 @@ def run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | N
     return EXIT_FAILED if view.last_code is None else view.last_code
 
 
-def dry_run(specs: Sequence[JobSpec], offer: Offer) -> int:
+def _dry_run(specs: Sequence[JobSpec], offer: Offer) -> int:
     """Say what would run where."""
     from duckrow.core.schedule.decide import choose_starts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from duckrow.cli.console import say, tell
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
-from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.life.retry import Verdict
@@ -23,12 +25,47 @@ if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.api.queue.views import JobView
+    from duckrow.cli.options.typed_job_options import JobOptions
     from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
     from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
 _LAST_ROUNDS = 2  # of the runs that are running
 _SHARE = 4  # if a look takes long because there are many runs, we rest this many times as long
+
+
+def run_on_cluster(
+    on: str,
+    asked: dict[str, Any],
+    file: str | None,
+    given: RunOptions,
+    options: JobOptions,
+    words: Sequence[str] | None,
+) -> int:
+    """On a cluster: read all commands, then submit them, then watch. `words`: the one command after --."""
+    from duckrow.api.clusters.submit import read_request
+    from duckrow.cli.opening import client_of_verb
+    from duckrow.cli.options.command_words import command_of
+    from duckrow.cli.runs.lines import all_commands, spec_maker
+    from duckrow.cli.views.run_view import make_view
+
+    check_options(given.devices, given)
+    if given.resumed:
+        name = given.resumed if given.resumed != LAST else None
+        if name is None and file is not None and not os.path.exists(file):
+            file, name = None, file
+        return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
+    given = given if words is None else given._replace(form="commands")
+    request = read_request(on, asked)
+    commands = all_commands(file, given.delimiter) if words is None else [command_of(words)]
+    specs = list(map(spec_maker(given, options), commands))
+    if given.dry_run:
+        return print_script(request, specs, options.name)
+    if not specs:
+        raise UsageError(f"There is no command in {file or 'standard input'}.")
+    view = make_view(given.watch)
+    variables = dict(options.variables)
+    return run_batch(client_of_verb(), specs, request, variables, options.name, view, given.watch.max_failures, file)
 
 
 def print_script(request: ClusterRequest, specs: Sequence[JobSpec], name: str) -> int:

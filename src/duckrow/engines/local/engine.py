@@ -222,6 +222,7 @@ class LocalEngine:
                 process = identity_of(attempt.pid)
                 self._reports.append(Started(attempt.id, attempt.pid, process))
                 self._groups.expect(attempt, process)
+        self._journal.catch_up()
         if self._starts:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
 

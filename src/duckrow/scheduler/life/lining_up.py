@@ -18,7 +18,7 @@ from duckrow.scheduler.state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 
-_LATEST = 5  # how many ends decide how long jobs take
+_LATEST = 5  # ends decide how long jobs take; with fewer, nothing is known
 
 
 class LiningUp:
@@ -35,6 +35,10 @@ class LiningUp:
         self._pace_s += (lasted_s - self._pace_s) / self._ends
 
     @property
+    def _is_pace_known(self) -> bool:
+        return self._ends == _LATEST
+
+    @property
     def slow_s(self) -> float:
         """An attempt that has run this long is not short, even if others were. No job should wait behind it."""
         return 3 * (BRISK_S if self._are_brisk else SHORT_S)
@@ -46,7 +50,7 @@ class LiningUp:
 
     def grow(self, now: Now) -> list[LiveAttempt]:
         """The attempts that are lined up now, each behind the one that it follows."""
-        length = line_length(self._pace_s) if self._may_grow() else 0
+        length = line_length(self._pace_s) if self._is_pace_known and self._may_grow() else 0
         if length == 0:
             return []
         state = self._state

@@ -2,7 +2,7 @@
 
     H boot.namespace                    where its PIDs mean something; the first line
     S attempt                           about to start; on disk before the attempt's first instruction
-    P attempt pid boottime              its process, and the time since boot when that was written
+    P attempt pid boottime              its process, and the time since boot when that was written; soon after the start
     E attempt status time boottime      its wait status, as the kernel gave it: by the keeper, once the host is dead
     N attempt                           it was about to start and never did: likewise
 
@@ -60,6 +60,7 @@ class JournalWriter:
         self._head = f"H {our_pid_space()}\n".encode()
         self._copy = JournalCopy()
         self._copy.append(self._head)
+        self._late = b""  # lines that the copy has and the file does not, because they are in no hurry
         try:
             self.fd = _make(self.path)
             os.write(self.fd, self._head)
@@ -79,7 +80,15 @@ class JournalWriter:
             raise
 
     def started(self, attempt_id: int, pid: int) -> None:
-        self._append_if_possible(f"P {attempt_id} {pid} {time.clock_gettime(time.CLOCK_BOOTTIME):.4f}\n")
+        """The keeper knows it at once, from the copy. The file has it with the next line, or after `catch_up`."""
+        line = b"P %d %d %.4f\n" % (attempt_id, pid, time.clock_gettime(time.CLOCK_BOOTTIME))
+        if self._copy.append(line):
+            self._late += line
+
+    def catch_up(self) -> None:
+        """Write what only the copy has: if both host and keeper die, the file must do."""
+        if self._late:
+            self._append_if_possible("")
 
     def ended(self, attempt_id: int, wait_status: int) -> bool:
         """Write this before you wait for the process: until then nobody else can get its PID."""
@@ -108,6 +117,7 @@ class JournalWriter:
     def mend(self) -> None:
         """Repair the file. Raises OSError if that is not possible."""
         text = self._copy.text()
+        self._late = b""  # if it cannot be written, the next line finds the file too short and repairs it
         if self._is_replaced():
             self._make_anew(text)
         elif os.pread(self.fd, len(text) + 1, 0) != text:
@@ -125,6 +135,7 @@ class JournalWriter:
     def remove(self) -> None:
         """Nobody needs it any more, so nobody should create it again."""
         self._copy.cut(0)
+        self._late = b""
         try:
             os.unlink(self.path)
         except OSError:
@@ -133,13 +144,14 @@ class JournalWriter:
     def _append(self, lines: str) -> None:
         """Raises OSError on a full disk; then none of the lines is in the file."""
         data = lines.encode()
-        size = self._copy.size
+        size = self._copy.size - len(self._late)
         if not self._copy.append(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
         state = os.fstat(self.fd)
         if state.st_size != size or not state.st_nlink:
             self.mend()  # somebody emptied or removed it
             return
+        data = self._late + data
         written = 0
         try:
             written = os.write(self.fd, data)
@@ -149,6 +161,7 @@ class JournalWriter:
                 os.lseek(self.fd, size, os.SEEK_SET)
         if written < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
+        self._late = b""
 
     def _append_if_possible(self, line: str) -> bool:
         """False on a full disk. The copy has the line, so the next write brings it into the file."""
