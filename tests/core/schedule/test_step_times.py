@@ -74,7 +74,9 @@ def test_how_busy_the_cores_were_goes_along() -> None:
     times.note(1, 1000.0, Step(99, 1009.9), Company(4, 50.0, CoreTime(0.0, 0.0)))
     times.note(1, 1000.0, Step(100, 1010.0), Company(4, 50.0, CoreTime(10.0, 100.0)))
     times.note(1, 1000.0, Step(200, 1020.0), Company(4, 60.0, CoreTime(106.0, 200.0)))
-    assert [(each.busy, each.cores_busy) for each in times.took] == [(60.0, pytest.approx(96.0))]
+    (took,) = times.took
+    assert took.busy == 60.0
+    assert took.cores_busy == pytest.approx(96.0)
 
 
 def test_only_the_latest_are_remembered() -> None:

@@ -32,9 +32,13 @@ def _step(line: str, written_at: float) -> Step | None:
         told = json.loads(line)
     except ValueError:
         return None
-    number, at = (told.get("step"), told.get("_time", written_at)) if isinstance(told, dict) else (None, None)
-    return Step(float(number), float(at)) if _is_number(number) and _is_number(at) else None
+    if not isinstance(told, dict):
+        return None
+    number, at = _number(told.get("step")), _number(told.get("_time", written_at))
+    return None if number is None or at is None else Step(number, at)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
