@@ -11,7 +11,7 @@ _COUNTED = 8  # what follows is counted a second time
 
 
 def core_time(cores: Collection[int], path: str = _STAT) -> tuple[float, float] | None:
-    """How long these cores were busy, and in all, in seconds of a core; None: the kernel does not say."""
+    """How long these cores were busy, and in total, in seconds of a core; None: the kernel does not say."""
     busy = total = 0
     try:
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""How many at a time are worth it, in a sentence: for the job that you look at, and for what runs on a GPU."""
+"""How many at a time are worth it: what you are told of the job that you look at, and of what runs on a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long steps take is known while runs go on, whatever number of steps each of them has."""
+"""How long steps take is known before runs end, whatever number of steps each of them has."""
 
 from __future__ import annotations
 
