@@ -145,7 +145,7 @@ def test_every_field_that_is_printed_is_explained(duckrow: Duckrow) -> None:
     assert set(devices[0]) | set(devices[0]["jobs"][0]) == rows_of(text, "A device")
     told = set(after[0]) | set(story["attempts_made"][0]) | set(story["events"][0])
     assert told == rows_of(text, "The story of a job")
-    assert set(story) == rows_of(text, "A job") | {"after", "attempts_made", "events", "metrics", "needs"}
+    assert set(story) == rows_of(text, "A job") | {"after", "attempts_made", "events", "metrics", "needs", "pace"}
 
 
 def test_every_field_of_a_sweep_and_of_an_event_is_explained(duckrow: Duckrow) -> None:

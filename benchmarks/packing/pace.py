@@ -36,13 +36,17 @@ class SharedGpu:
         self.total_mb, self.cores = total_mb, cores
         self._random = random
         self.busy = 0.0
+        self.busy_cores = 0.0
 
     def step(self, running: Sequence[Running]) -> list[Running]:
         """Let a moment pass; those that ran out of memory in it."""
         training = [run for run in running if not run.imports]
         wanted_cores = sum(1.0 if run.imports else run.shape.cores for run in running)
         wanted_gpu = sum(run.shape.gpu for run in training)
-        by_cores = min(1.0, self.cores / wanted_cores) if wanted_cores else 1.0
+        without_core = max(len(running) - self.cores / (wanted_cores / len(running)), 0.0) if running else 0.0
+        switching = 1 + max((run.shape.switching for run in running), default=0.0) * without_core
+        by_cores = min(1.0, self.cores / wanted_cores) / switching if wanted_cores else 1.0
+        self.busy_cores = min(wanted_cores, float(self.cores))
         beyond = max(len(training) - 1 / (wanted_gpu / len(training)), 0.0) if training else 0.0
         crowding = max((run.shape.crowding for run in training), default=0.0)
         by_gpu = min(1.0, 1 / wanted_gpu) / (1 + crowding * beyond) if wanted_gpu else 1.0

@@ -22,6 +22,8 @@ class Shape(NamedTuple):
     cores: float  # that it keeps busy
     claims_mb: int | None = None  # what its user says that it takes
     crowding: float = 0.01  # how much longer all take for each run beyond those that fill the GPU, as a share
+    switching: float = 0.0  # the same for each run beyond those that keep all cores busy
+    reports_steps: int = 0  # how many it reports over its training; 0: none
 
     @property
     def peak_mb(self) -> int:
@@ -106,6 +108,30 @@ def crowded(random: Random, gpu_mb: int) -> list[Shape]:
     ]
 
 
+def cpu_bound(random: Random, gpu_mb: int) -> list[Shape]:
+    """A long queue of runs each of which keeps several cores busy, and little of the GPU."""
+    train_s, cores = random.uniform(4, 12), random.uniform(1.5, 6)
+    mb, switching = int(random.uniform(0.01, 0.02) * gpu_mb), random.uniform(0.01, 0.04)
+    gpu = random.uniform(0.02, 0.05)
+    return [
+        Shape("cpu_bound", 1, _import_s(random), train_s, (CONTEXT_MB, mb), gpu, cores, switching=switching)
+        for _ in range(random.randint(50, 100))
+    ]
+
+
+def levelling(random: Random, gpu_mb: int) -> list[Shape]:
+    """Long runs of which a few fill the GPU; they report their steps, and do not all have the same number of them."""
+    fills, train_s = random.randint(2, 12), random.uniform(20, 60)
+    mb, crowding = int(random.uniform(0.01, 0.03) * gpu_mb), random.uniform(0.01, 0.05)
+    cores, steps = random.uniform(0.3, 1.0), random.randint(100, 1000)
+    shapes = []
+    for _ in range(random.randint(40, 80)):
+        share = random.choice((0.5, 1.0, 2.0))  # epochs
+        shape = Shape("levelling", 1, _import_s(random), share * train_s, (CONTEXT_MB, mb), 1 / fills, cores)
+        shapes.append(shape._replace(crowding=crowding, reports_steps=int(share * steps)))
+    return shapes
+
+
 def _import_s(random: Random) -> float:
     return FRAMEWORK_S * random.uniform(0.9, 1.1)
 
@@ -117,6 +143,8 @@ WORKLOADS: dict[str, Workload] = {
     "claiming": claiming,
     "saturating": saturating,
     "crowded": crowded,
+    "cpu_bound": cpu_bound,
+    "levelling": levelling,
 }
 
 

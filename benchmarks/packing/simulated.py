@@ -5,6 +5,7 @@ Only processes, the GPU and the clock are not real.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from random import Random
@@ -21,7 +22,7 @@ from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.parameters import text_of
-from duckrow.core.ports import Observer
+from duckrow.core.ports import CoreTime, Observer
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import FOR_EVER
 from duckrow.engines.dry.clock import HandClock
@@ -76,6 +77,9 @@ class Play:
         offer = Offer(parse_gpus(["all"], all_gpus=[GPU]), Machine({GPU: gpu_mb}, cpus=cores))
         self._host = DryHost(Folder(folder).make(), offer, self._machine, self._clock, observer=self._ends)
         self._runs: dict[int, Running] = {}  # by attempt
+        self._machine.core_time = CoreTime(0.0, 0.0)
+        self._cores = cores
+        self._reported: dict[int, int] = {}  # by attempt: the last step
 
     def until_done(self) -> Played:
         turning = Turning(self._clock)
@@ -101,6 +105,7 @@ class Play:
         for id, run in list(self._runs.items()):
             process = self._machine.processes[id]
             process.behaviour = process.behaviour._replace(gpu_mb=((0.0, run.mb),))
+            self._report(id, run, now.wall)
             if run in ran_out:
                 words = _OUT_OF_MEMORY.format(grows=run.wanted_mb() - before[id], held=before[id])
                 process.behaviour = process.behaviour._replace(prints=words)
@@ -108,7 +113,19 @@ class Play:
             elif run.is_done:
                 self._end(id, 0)
         self._machine.busy[GPU] = round(100 * self._gpu.busy)
+        busy_s, all_s = self._machine.core_time or (0.0, 0.0)
+        self._machine.core_time = CoreTime(busy_s + STEP_S * self._gpu.busy_cores, all_s + STEP_S * self._cores)
         self._host.reactor.later(STEP_S, self._step)
+
+    def _report(self, id: int, run: Running, at: float) -> None:
+        """Write the last step that it has made where real runs report theirs."""
+        step = int(run.shape.reports_steps * min(run.trained_s / run.shape.train_s, 1.0))
+        if step and step != self._reported.get(id):
+            self._reported[id] = step
+            folder = os.path.dirname(self._machine.processes[id].log)
+            os.makedirs(folder, exist_ok=True)
+            with open(f"{folder}/metrics.jsonl", "w", encoding="utf-8") as file:
+                file.write(json.dumps({"_time": at, "step": step}) + "\n")
 
     def _first_job(self) -> int:
         return min(self._machine.processes) // 1_000_000

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from signal import SIGKILL, SIGTERM
 
 from duckrow.core.jobs.job import LiveAttempt
-from duckrow.core.ports import Ended, NotStarted, Reactor, Report, Started, StartOrder, Vanished
+from duckrow.core.ports import CoreTime, Ended, NotStarted, Reactor, Report, Started, StartOrder, Vanished
 from duckrow.engines.lined_up import LinedUp
 
 
@@ -114,6 +114,9 @@ class ThreadEngine:
         return dict.fromkeys(pids, 0)
 
     def ran_out_of_memory(self) -> bool | None:
+        return None
+
+    def core_time(self) -> CoreTime | None:
         return None
 
     def close(self, keepers_in_use: set[str]) -> None: ...

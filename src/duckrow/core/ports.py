@@ -76,6 +76,18 @@ class Vanished(NamedTuple):
 Report = Started | NotStarted | NeverBegan | Ended | Gone | Vanished
 
 
+class CoreTime(NamedTuple):
+    """Of all cores together, counted from any moment on."""
+
+    busy_s: float
+    all_s: float
+
+    def busy_since(self, before: CoreTime) -> float | None:
+        """In percent; None: no time has passed."""
+        passed_s = self.all_s - before.all_s
+        return 100 * (self.busy_s - before.busy_s) / passed_s if passed_s > 0 else None
+
+
 class Engine(Protocol):
     """How a placed job becomes a process somewhere. It decides nothing and writes no state: it reports.
 
@@ -131,6 +143,9 @@ class Engine(Protocol):
 
     def ran_out_of_memory(self) -> bool | None:
         """Whether the machine has recently killed any process because it was out of memory; None: unknown."""
+
+    def core_time(self) -> CoreTime | None:
+        """How long the cores on which attempts run have been busy, whoever uses them; None: unknown."""
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Attempts keep running, and another host adopts them. Its records may go if its keeper is not in use."""

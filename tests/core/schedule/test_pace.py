@@ -82,3 +82,27 @@ def test_where_the_gpu_is_always_busy_fewer_are_tried_with_a_shorter_queue() -> 
     assert next_number(seen, 40, 16) == 16
     assert next_number([end._replace(busy=99.0) for end in seen], 40, 16) == 8
     assert next_number([end._replace(busy=60.0) for end in seen], 40, 16) == 16
+
+
+def test_where_no_core_is_left_more_are_not_tried() -> None:
+    random = Random(1)
+    seen = [end._replace(cores_busy=50.0) for end in ends(random, 4, 64, 10)]
+    seen += [end._replace(cores_busy=99.0) for end in ends(random, 8, 64, 10)]
+    assert next_number(seen, 1000, 8) == 8
+    assert next_number([end._replace(cores_busy=80.0) for end in seen], 1000, 8) == 16
+    found = best_pace(seen)
+    assert found is not None
+    assert found.words == "8 at a time: 2.0 x 4 at a time; all cores were busy"
+
+
+def test_where_no_core_is_left_fewer_are_tried_with_a_shorter_queue() -> None:
+    seen = ends(Random(1), 16, 4, 10)
+    assert next_number([end._replace(cores_busy=99.0) for end in seen], 40, 16) == 8
+    assert best_pace([end._replace(cores_busy=99.0) for end in seen]) is None  # nothing to compare with
+
+
+def test_a_pace_that_has_hardly_changed_need_not_be_written_again() -> None:
+    assert BestPace(6, 12, 1, 3.10).is_like(BestPace(6, 12, 1, 3.14))
+    assert not BestPace(6, 12, 1, 3.5).is_like(BestPace(6, 12, 1, 3.14))
+    assert not BestPace(4, 12, 1, 3.14).is_like(BestPace(6, 12, 1, 3.14))
+    assert not BestPace(6, 12, 1, 3.14).is_like(None)

@@ -9,6 +9,7 @@ from duckrow.api.clusters.standing import why_it_waits
 from duckrow.api.devices.gpus import GpuView
 from duckrow.api.devices.machine_now import machine_as_read, ownerless_mb
 from duckrow.api.devices.out_of_use import drained, set_aside
+from duckrow.api.devices.paces import best_of
 from duckrow.api.queue.eta import run_times_of
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Ledger, book
@@ -109,11 +110,8 @@ def why(client: Client, job_id: int) -> list[str]:
 
 def _together(client: Client, facts: WaitingFacts, here: HostGpus) -> int | None:
     """How many jobs may share the GPU where it will start, because more did not help; None: as many as fit."""
-    needs = needs_from(facts.needs)
-    recipe = needs.recipe if needs.auto else ""
-    paces = PeakStore(client.database).paces.known() if recipe else {}
-    found = [paces.get((recipe, model)) for model in here.models]
-    return max((pace.together for pace in found if pace is not None), default=None)
+    pace = best_of(client, needs_from(facts.needs), here.models)
+    return None if pace is None else pace.together
 
 
 def _turn(row: WaitingFacts | JobAhead) -> Turn:

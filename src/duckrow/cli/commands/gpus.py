@@ -9,11 +9,12 @@ import click
 
 from duckrow.api.client import Client
 from duckrow.api.devices.gpus import GpuView
+from duckrow.api.devices.paces import paces_of_running
 from duckrow.api.devices.wishes import wish_of_devices
-from duckrow.cli.console import print_json, say, terminal_height
+from duckrow.cli.console import clean, print_json, say, terminal_height
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.option_values import TIME
-from duckrow.cli.views.gpu_table import gpu_lines
+from duckrow.cli.views.gpu_table import DeviceRow, gpu_lines
 from duckrow.core.devices.inventory import names_one_gpu
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.wishes import DeviceWish
@@ -55,18 +56,25 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
     if as_json:
         print_json(devices)
         return EXIT_OK
-    for line in gpu_lines(devices):
+    for line in [*gpu_lines(devices), *_paces(client, devices)]:
         print(line)
     if client.daemon() is None:
         say(_NO_DAEMON)
     return EXIT_OK
 
 
+def _paces(client: Client, devices: list[DeviceRow]) -> list[str]:
+    told = [clean(sentence) for sentence in paces_of_running(client, devices)]
+    return ["", *told] if told else []
+
+
 def _watch(client: Client, view: GpuView, every_s: float) -> None:
     """Refresh the screen until Ctrl-C."""
     sys.stdout.write("\x1b[2J")
     while True:
-        lines = gpu_lines(view.all_of_this_machine()) + ([_NO_DAEMON] if client.daemon() is None else [])
+        devices = view.all_of_this_machine()
+        no_daemon = [_NO_DAEMON] if client.daemon() is None else []
+        lines = [*gpu_lines(devices), *_paces(client, devices), *no_daemon]
         most = max(terminal_height() - 1, 1)
         if len(lines) > most:
             lines = [*lines[: most - 1], f"... and {len(lines) - most + 1} more lines"]

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from duckrow.api.client import Client
+from duckrow.api.devices.paces import best_of_job
 from duckrow.api.queue.job_story import story_of
 from duckrow.api.queue.listing import annotate, variable_names
 from duckrow.api.queue.views import devices_text, exit_text
@@ -60,6 +61,8 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
         view = client.job(job_id)
         annotate(client, [view])
         story.update(eta_s=view.eta_s, run_ended=view.run_ended)
+    pace = best_of_job(client, job_id, Needs(**story["needs"]))
+    story["pace"] = None if pace is None else pace.words
     story["metrics"] = json_ready(metrics_of(client, story))
     if with_names:
         story["variables"] = variable_names(client, job_id)
@@ -117,6 +120,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         ),
         "done in": eta_text(story["eta_s"]),
         "metrics": clean(" ".join(f"{name}={short_text(value)}" for name, value in story["metrics"].items())),
+        "pace": story["pace"] or "",
         "memory": "" if peak is None else f"{peak} MB at most",
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
         "note": clean(story["detail"]),

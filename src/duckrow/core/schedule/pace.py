@@ -1,4 +1,4 @@
-"""How many jobs at a time are worth it on a GPU: by how long runs of a recipe took beside how many others."""
+"""How many jobs at a time are worth it on a GPU: by how long runs of a recipe, or steps of them, took beside others."""
 
 from __future__ import annotations
 
@@ -16,30 +16,39 @@ _FEWEST = 4
 _LONG_QUEUE = 4  # times as many jobs wait as run: then a try with fewer costs little
 _ENOUGH_QUEUE = 2  # the same where the GPU is always busy: fewer may well be as good
 _FULL = 95.0  # percent
+_NEARLY = 0.05
 
 
 class Finished(NamedTuple):
-    """A run that has ended well."""
+    """Work that is done: a run that has ended well, or a step of one."""
 
-    together: float  # how many were on its GPU while it ran, itself among them, on average
+    together: float  # how many were on its GPU meanwhile, itself among them, on average
     lasted_s: float
     busy: float | None = None  # how busy the GPU was meanwhile, in percent
+    cores_busy: float | None = None  # all cores, in percent
 
 
 class BestPace(NamedTuple):
     """This many at a time are as good as more."""
 
     together: int
-    tried: int  # the most at a time of which that is known
+    tried: int  # the most at a time of which that is known; the same number: all cores were busy
     against: int  # the fewest at a time that were seen
     times: float  # as many runs in the same time as those
+
+    def is_like(self, other: BestPace | None) -> bool:
+        """Whether they tell the same, or nearly."""
+        if other is None or self[:3] != other[:3]:
+            return False
+        return abs(self.times - other.times) <= _NEARLY * other.times
 
     @property
     def words(self) -> str:
         """For people."""
         fewest = "one" if self.against == 1 else str(self.against)
         paid = f": {self.times:.1f} x {fewest} at a time" if self.against < self.together else ""
-        return f"{self.together} at a time{paid}; more did not help"
+        why = "more did not help" if self.tried > self.together else "all cores were busy"
+        return f"{self.together} at a time{paid}; {why}"
 
 
 class _Level(NamedTuple):
@@ -47,13 +56,14 @@ class _Level(NamedTuple):
     rate: float  # runs that end, per second
     runs: int
     is_full: bool = False  # the GPU was always busy
+    has_no_core_left: bool = False
 
 
 def best_pace(ends: Iterable[Finished]) -> BestPace | None:
     """None: nobody knows, or more at a time were always better."""
     levels = _levels(ends)
     best = _best(levels)
-    if best is None or best is levels[-1]:
+    if best is None or (best is levels[-1] and not (best.has_no_core_left and len(levels) > 1)):
         return None
     fewest, most = levels[0], levels[-1]
     return BestPace(round(best.together), round(most.together), round(fewest.together), best.rate / fewest.rate)
@@ -63,7 +73,8 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
     """How many at a time from now on; None: as many as have room.
 
     While the fewest that were seen are as good as more, half as many are tried; while the most are best, twice as many;
-    if the queue is long enough to profit. `waiting`: how many more wait for their turn; `now`: what is tried now.
+    if the queue is long enough to profit, and unless all cores are busy: then more have nothing to run on.
+    `waiting`: how many more wait for their turn; `now`: what is tried now.
     """
     levels = _levels(ends)
     best = _best(levels)
@@ -73,9 +84,10 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
     is_told = best.runs >= min(number, _MOST_TO_TELL)
     may_try = is_told and waiting >= _LONG_QUEUE * number
     if best is levels[0]:
-        may_try = is_told and waiting >= (_ENOUGH_QUEUE if best.is_full else _LONG_QUEUE) * number
+        enough = _ENOUGH_QUEUE if best.is_full or best.has_no_core_left else _LONG_QUEUE
+        may_try = is_told and waiting >= enough * number
         return number // 2 if may_try and number > 1 else number if len(levels) > 1 else now
-    if best is levels[-1]:
+    if best is levels[-1] and not best.has_no_core_left:
         return 2 * number if may_try else None
     return number
 
@@ -109,9 +121,14 @@ def _levels(ends: Iterable[Finished]) -> list[_Level]:
         deviation_s = math.sqrt(_mean([(seconds - mean_s) ** 2 for seconds in times]))
         if len(group) >= _ENOUGH_RUNS and mean_s > 0 and deviation_s <= _ALIKE * mean_s:
             together = _mean([end.together for end in group])
-            busy = [end.busy for end in group if end.busy is not None]
-            levels.append(_Level(together, together / mean_s, len(group), bool(busy) and _mean(busy) >= _FULL))
+            is_full, no_core_left = _is_full(end.busy for end in group), _is_full(end.cores_busy for end in group)
+            levels.append(_Level(together, together / mean_s, len(group), is_full, no_core_left))
     return levels
+
+
+def _is_full(percents: Iterable[float | None]) -> bool:
+    known = [percent for percent in percents if percent is not None]
+    return bool(known) and _mean(known) >= _FULL
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -8,6 +8,7 @@ from signal import SIGKILL, SIGTERM
 
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import (
+    CoreTime,
     Ended,
     Gone,
     NeverBegan,
@@ -190,6 +191,9 @@ class DryEngine:
 
     def ran_out_of_memory(self) -> bool | None:
         return self._machine.ran_out_of_memory
+
+    def core_time(self) -> CoreTime | None:
+        return self._machine.core_time
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Nothing to do: nothing is open."""

@@ -11,7 +11,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import Health
+from duckrow.core.ports import CoreTime, Health
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf
 
 _FIRST_PID = 1 << 23  # higher than any PID of Linux, so never a real process
@@ -93,6 +93,7 @@ class DryMachine:
         self.processes: dict[int, DryProcess] = {}  # by attempt
         self.orders: list[Order] = []  # all that engines were asked to do
         self.ran_out_of_memory: bool | None = False
+        self.core_time: CoreTime | None = None
         self._pids = itertools.count(_FIRST_PID)
         self._keepers = itertools.count(1)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.states import left_behind
 from duckrow.core.ports import (
+    CoreTime,
     Ended,
     Gone,
     NeverBegan,
@@ -34,6 +35,7 @@ from duckrow.engines.local.processes.attempt_processes import AttemptProcesses
 from duckrow.engines.local.processes.children import Children
 from duckrow.engines.local.processes.processes import attempts_of, describe, tag_of
 from duckrow.engines.local.spawner import Spawner
+from duckrow.kernel.core_time import core_time
 from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
 
 # How long the report of a start may wait for the report of its end: a short job then costs one write, not two.
@@ -172,6 +174,10 @@ class LocalEngine:
 
     def ran_out_of_memory(self) -> bool | None:
         return self._kernel_kills.happened()
+
+    def core_time(self) -> CoreTime | None:
+        found = core_time(os.sched_getaffinity(0))
+        return None if found is None else CoreTime(*found)
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go. Attempts keep running, and the journal records their ends. A journal that nobody needs is removed."""

@@ -137,6 +137,10 @@ class Learning:
             self._state.rehold(attempt, holds)
             self._reservations.change(attempt)
 
+    def look_at_pace(self, mono: float) -> None:
+        """Called in the tick's transaction."""
+        self._pacing.look(self._observation.uses, mono)
+
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         self._pacing.started(starts, mono)
 

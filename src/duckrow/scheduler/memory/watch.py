@@ -186,6 +186,7 @@ class Watch:
         self.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
         self._broken_gpus.read(readings, now)
         self.learning.shrink(now.mono)
+        self.learning.look_at_pace(now.mono)
         self._unseen_memory.take_up(now.mono)
         self._unseen_memory.release(now.mono)
         self._misplaced_attempts.look(readings, owners, now.wall)

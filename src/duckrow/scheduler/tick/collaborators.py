@@ -81,7 +81,7 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer:
     delays = Delays(state, DelayStore(database), reactor)
     gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
     observation = Observation()
-    pacing = Pacing(state, store.peaks.paces, gpus)
+    pacing = Pacing(state, store.peaks.paces, gpus, new_attempts.folder_of, engine.core_time)
     learning = Learning(state, store.peaks, store.reservations, gpus, observation, pacing)
     broken_gpus = BrokenGpus(
         state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
