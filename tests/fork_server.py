@@ -199,7 +199,7 @@ def address_for(env: Mapping[str, str]) -> str:
 def _start_server(key: Key) -> str:
     """Not by `subprocess`: what a test begins in that way ends with the test.
 
-    Its door is there at once: who asks waits behind it until all modules are loaded, without asking again and again.
+    Its socket listens at once: who asks waits until all modules are loaded, without asking again and again.
     """
     address = f"\0duckrow-tests-{os.getpid()}-{len(_servers)}-{os.urandom(4).hex()}"
     ours, theirs = os.pipe()

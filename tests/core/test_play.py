@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
@@ -122,7 +123,12 @@ class Days:
     """Other days whenever the tests run; the same for all tests of a process, for to play takes longer than to look."""
 
     def __init__(self, seeds: list[int]) -> None:
-        self._plays = [Play(seed) for seed in seeds]
+        self._seeds = seeds
+
+    @cached_property
+    def _plays(self) -> list[Play]:
+        """Within the first test that looks: coverage measures what a fixture does, also for tests marked `no_cover`."""
+        return [Play(seed) for seed in self._seeds]
 
     def __iter__(self) -> Iterator[Play]:
         for play in self._plays:
