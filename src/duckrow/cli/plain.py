@@ -8,7 +8,6 @@ knows those without a value, and the number of jobs to show; of `run`, a list, i
 from __future__ import annotations
 
 import os
-import re
 
 from duckrow.cli.completing import is_completing
 from duckrow.cli.verbs import ALIASES
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 _FLAGS = {"--all": "show_all", "-a": "show_all", "--failed": "failed", "--json": "as_json"}
 _LIMIT = ("--limit", "-l")
-_NUMBER = re.compile("0*[1-9][0-9]{0,17}")
+_LONGEST_NUMBER = 18  # digits: the database knows no larger ones
 
 
 def answer(arguments: list[str]) -> int | None:
@@ -47,7 +46,7 @@ def _list_options(words: list[str]) -> dict[str, Any] | None:
     options: dict[str, Any] = {}
     left = iter(words)
     for word in left:
-        if word in _LIMIT and _NUMBER.fullmatch(number := next(left, "")):
+        if word in _LIMIT and _is_number(number := next(left, "")):
             options["limit"] = int(number)
         elif word in _FLAGS:
             options[_FLAGS[word]] = True
@@ -70,7 +69,7 @@ def _devices_and_file(words: list[str]) -> tuple[str | None, list[str], int | No
     file, devices, slots = None, list[str](), None
     while words:
         word, *words = words
-        if word == "--slots" and words and words[0].isdecimal() and int(words[0]) and slots is None:
+        if word == "--slots" and words and _is_number(words[0]) and slots is None:
             slots = int(words.pop(0))
         elif word == "--devices" and words and _is_number_list(words[0]) and not devices:
             devices = [words.pop(0)]
@@ -81,5 +80,10 @@ def _devices_and_file(words: list[str]) -> tuple[str | None, list[str], int | No
     return file, devices, slots
 
 
+def _is_number(word: str) -> bool:
+    """Whether it is one of 1, 2, ..., typed as people do."""
+    return word.isascii() and word.isdecimal() and len(word) <= _LONGEST_NUMBER and int(word) > 0
+
+
 def _is_number_list(word: str) -> bool:
-    return word.replace(",", "").isdecimal()
+    return word.isascii() and word.replace(",", "").isdecimal()

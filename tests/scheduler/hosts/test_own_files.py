@@ -13,6 +13,7 @@ from duckrow.scheduler.hosts import own_files
 from duckrow.scheduler.hosts.own_files import FilesLost
 from duckrow.store.hosts import DAEMON, ring, try_lock
 from duckrow.store.sqlite.before_opening import RESCUED
+from duckrow.store.sqlite.database_files import missing_bytes
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, runs, slots
 
@@ -205,6 +206,25 @@ def test_a_database_that_is_short_for_a_moment_is_only_being_written(queue: Queu
     assert not queue.told.sentences
     os.truncate(path, size - 4096)
     assert f"The database {path} was cut short while" in lost(queue)
+
+
+def test_a_database_whose_last_pages_are_only_in_its_log_is_whole(queue: Queue) -> None:
+    """A checkpoint leaves them there if somebody reads what was there before."""
+    path = queue.folder.database
+    writer, reader = (sqlite3.connect(path, isolation_level=None) for _ in range(2))
+    writer.execute("CREATE TABLE notes (text)")
+    writer.executemany("INSERT INTO notes VALUES (?)", [("x" * 1000,)] * 10)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM notes").fetchall()
+    writer.execute("UPDATE notes SET text = text || 'y' WHERE rowid = 10")
+    writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    with open(path, "rb") as file:
+        assert missing_bytes(file.fileno())
+    queue.host().loop._own_files.look()
+    queue.passes(5)
+    assert not queue.told.sentences
+    reader.close()
+    writer.close()
 
 
 def test_a_log_of_the_database_that_others_have_written_is_not_taken_for_ours(queue: Queue) -> None:

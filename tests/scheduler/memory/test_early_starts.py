@@ -94,11 +94,11 @@ def test_it_gets_the_rest_also_if_the_daemon_has_been_killed_in_the_meantime(mak
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))
-    queue.passes(98)
+    queue.passes(39)
     queue.dies()
     queue.begin()
     third = queue.add(runs(gpu_mb=((0.0, 12_000),)), gpus=1, needs=Needs(12_000))
-    queue.passes(10)
+    queue.passes(4)
     assert queue.states(first, second, third) == ["succeeded", "running", "queued"]
     assert queue.booked()["0"] > 15_000 * WHOLE // 24_576
 
@@ -108,7 +108,7 @@ def test_what_is_owed_to_a_job_is_forgotten_when_it_has_got_it_or_has_ended(make
     queue.add(LATE, gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))
     owed = ReservationStore(queue.database, DAEMON).owed
-    queue.passes(98)
+    queue.passes(39)
     assert owed(second) is not None
     queue.dies()
     queue.begin()
@@ -118,6 +118,6 @@ def test_what_is_owed_to_a_job_is_forgotten_when_it_has_got_it_or_has_ended(make
     assert owed(second) is None
 
     third = queue.add(LATE, gpus=1, needs=auto(1))
-    queue.passes(20)
+    queue.passes(8)
     assert queue.state(third) == "running"
     assert owed(third) is None

@@ -56,7 +56,8 @@ class OwnFiles:
         self._names |= {os.path.basename(path) for path in self._watched_names()}
         self._inotify: Inotify | None = None
         self._look_is_due = False
-        self._was_short = 0
+        self._was_short = 0  # bytes, at our last look
+        self._may_be_short = 0  # these are in the log
         self._said = ""
         self._log_is_stderr = _is_file(2, host.folder.daemon_log)
 
@@ -142,10 +143,13 @@ class OwnFiles:
             missing = missing_bytes(self._host.database_fd)
         if missing is None:
             return f"The database {path} was emptied or overwritten"
-        if missing and missing == self._was_short:
-            return f"The database {path} was cut short"
+        if missing and missing == self._was_short != self._may_be_short:
+            # If somebody reads while we checkpoint, the last pages stay in the log.
+            if not self._database.is_whole():
+                return f"The database {path} was cut short"
+            self._may_be_short = missing
         self._was_short = missing
-        if missing:
+        if missing and missing != self._may_be_short:
             self._look_later(_CONFIRM_S)
         return None
 

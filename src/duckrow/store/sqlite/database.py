@@ -141,6 +141,19 @@ class Database:
             finally:
                 copy.close()
 
+    def is_whole(self) -> bool:
+        """Whether somebody who opens it now finds all pages, in the file or in the log. It reads the whole database."""
+        try:
+            other = sqlite3.connect(self.path)  # our own connection may remember pages that are gone
+        except sqlite3.Error:
+            return False
+        try:
+            return bool(other.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+        except sqlite3.DatabaseError:
+            return False
+        finally:
+            other.close()
+
     def close(self) -> None:
         self._connection.close()
 
