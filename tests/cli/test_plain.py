@@ -19,6 +19,8 @@ from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, take_run
 from duckrow.cli.submitting import SubmitOptions
 from duckrow.cli.views.job_list import ListOptions
 
+HELP = ["-h", "--help"]  # as the program has it: click keeps it in the verb
+
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
@@ -51,7 +53,7 @@ def test_what_click_makes_of_simple_options_is_what_ls_is_given(
 
     monkeypatch.setattr("duckrow.cli.views.job_list.list_jobs", list_jobs)
     assert plain.answer(["ls", *words]) == 0
-    values = ls.command.make_context("duckrow", list(words)).params
+    values = ls.command.make_context("duckrow", list(words), help_option_names=HELP).params
     assert values.pop("words") == ()
     assert given == [ListOptions(**values)]
 
@@ -63,7 +65,7 @@ COMMANDS = [["true"], ["--", "true"], ["echo", "-n", "--help"], ["--", "-x"], ["
 def test_what_click_makes_of_a_command_alone_is_what_submit_takes_by_default(
     words: list[str], taken: list[list[str]]
 ) -> None:
-    context = submit.command.make_context("duckrow", list(words))
+    context = submit.command.make_context("duckrow", list(words), help_option_names=HELP)
     values: dict[str, Any] = {**context.params}
     assert plain.answer(["submit", *words]) == 0
     assert taken == [list(values.pop("words"))]
@@ -94,7 +96,7 @@ def test_what_click_makes_of_a_list_and_its_devices_is_what_run_takes(
     monkeypatch.setattr("duckrow.cli.runs.local.run_plainly", take)
     assert plain.answer(["run", *words]) == 0
     ((file, devices, slots),) = found
-    context = run.command.make_context("duckrow", list(words))
+    context = run.command.make_context("duckrow", list(words), help_option_names=HELP)
     values: dict[str, Any] = {**context.params}
     assert values.pop("file") == file
     gpus = gpu_count(values)
