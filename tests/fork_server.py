@@ -372,6 +372,7 @@ def _run_and_end(arguments: list[str]) -> None:
 
 def _run(arguments: list[str]) -> None:
     """What `python ARGUMENTS` does before its end."""
+    sys.orig_argv = [sys.executable, *arguments]
     if arguments[0] == "-c":
         sys.argv, sys.path[0] = ["-c", *arguments[2:]], ""
         exec(arguments[1], {"__name__": "__main__"})

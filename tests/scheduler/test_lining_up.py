@@ -14,7 +14,7 @@ def brisk(make_queue: MakeQueue) -> Queue:
     queue = make_queue(slots(1))
     for _ in range(60):
         queue.add(succeeds(after_s=0.001))
-    queue.passes(1)
+    queue.passes(0.5)
     queue.orders()
     return queue
 
@@ -86,7 +86,7 @@ def short_jobs(make_queue: MakeQueue, devices: int) -> Queue:
     queue = make_queue(slots(devices))
     for _ in range(5):
         queue.add(succeeds(after_s=0.03))
-    queue.passes(1)
+    queue.passes(0.5)
     queue.orders()
     return queue
 
@@ -123,3 +123,10 @@ def test_nobody_is_lined_up_before_it_is_known_how_long_jobs_take(make_queue: Ma
     waiting = queue.add(succeeds(after_s=0.001))
     queue.passes(0.01)
     assert queue.state(waiting) == "queued"
+
+
+def test_how_long_jobs_took_a_while_ago_says_nothing_of_the_next(brisk: Queue) -> None:
+    brisk.passes(2)
+    first, behind = brisk.add(runs()), brisk.add(succeeds(after_s=0.001))
+    brisk.passes(0.01)
+    assert brisk.states(first, behind) == ["running", "queued"]

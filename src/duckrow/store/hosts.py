@@ -99,6 +99,11 @@ class HostStore:
     def get(self, host_id: int) -> HostRow:
         return _row(self.database.all(_SQL["host"], {"id": host_id})[0])
 
+    def find(self, host_id: int) -> HostRow | None:
+        """None: its jobs are runs of a batch."""
+        rows = self.database.all(_SQL["host"], {"id": host_id})
+        return _row(rows[0]) if rows else None
+
     def all(self) -> list[HostRow]:
         return [_row(row) for row in self.database.all(_SQL["all_hosts"])]
 

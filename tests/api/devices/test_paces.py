@@ -13,7 +13,9 @@ from duckrow.api.devices.paces import best_of_job, paces_of_running
 from duckrow.core.devices.inventory import parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.schedule.pace import BestPace
+from duckrow.store.batches import BatchStore
 from duckrow.store.devices.paces import PaceStore
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
@@ -53,6 +55,13 @@ def test_a_job_is_told_what_is_known_of_its_script(client: Client) -> None:
 @pytest.mark.parametrize("needs", [Needs(auto=True, recipe="/code/other.py"), Needs(5000, recipe="/code/train.py")])
 def test_nothing_is_told_of_another_script_or_where_the_user_gave_the_memory(client: Client, needs: Needs) -> None:
     assert best_of_job(client, add(client, needs), needs) is None
+
+
+def test_nothing_is_told_of_a_run_on_a_cluster_whose_gpus_are_not_known(client: Client) -> None:
+    with client.database.transaction():
+        store = BatchStore(client.database)
+        (run,) = store.add_runs(store.add("batch", "/there"), [JobSpec("python train.py", "/", gpus=1, needs=AUTO)], {})
+    assert best_of_job(client, run, AUTO) is None
 
 
 def test_gpus_say_it_once_for_each_script_that_runs_there(client: Client) -> None:

@@ -24,9 +24,11 @@ def best_of(client: Client, needs: Needs, models: Collection[str]) -> BestPace |
 
 
 def best_of_job(client: Client, job_id: int, needs: Needs) -> BestPace | None:
-    """The same, on the GPUs of its host."""
+    """The same, on the GPUs of its host. Those of a cluster are not known here."""
     (row,) = client.jobs.by_ids([job_id])
-    host = client.hosts.get(row.host_id)
+    host = client.hosts.find(row.host_id)
+    if host is None:
+        return None
     return best_of(client, needs, gpus_of(seats_from(host.seats), client.hosts.machine(host.id)).models)
 
 

@@ -19,6 +19,7 @@ from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 
 _LATEST = 5  # ends decide how long jobs take; with fewer, nothing is known
+_FRESH_S = 1.0  # nor if the last end was longer ago: what starts now has little to do with it
 
 
 class LiningUp:
@@ -29,14 +30,18 @@ class LiningUp:
         self._new = new
         self._pace_s = 1.0  # how long jobs take; the latest count most
         self._ends = 0
+        self._last_mono = 0.0
 
-    def note_pace(self, lasted_s: float) -> None:
-        self._ends = min(self._ends + 1, _LATEST)
+    def note_pace(self, lasted_s: float, mono: float) -> None:
+        self._ends = min(self._ends + 1, _LATEST) if self._is_fresh(mono) else 1
         self._pace_s += (lasted_s - self._pace_s) / self._ends
+        self._last_mono = mono
 
-    @property
-    def _is_pace_known(self) -> bool:
-        return self._ends == _LATEST
+    def _is_fresh(self, mono: float) -> bool:
+        return mono - self._last_mono < _FRESH_S
+
+    def _is_pace_known(self, mono: float) -> bool:
+        return self._ends == _LATEST and self._is_fresh(mono)
 
     @property
     def slow_s(self) -> float:
@@ -50,7 +55,7 @@ class LiningUp:
 
     def grow(self, now: Now) -> list[LiveAttempt]:
         """The attempts that are lined up now, each behind the one that it follows."""
-        length = line_length(self._pace_s) if self._is_pace_known and self._may_grow() else 0
+        length = line_length(self._pace_s) if self._is_pace_known(now.mono) and self._may_grow() else 0
         if length == 0:
             return []
         state = self._state
