@@ -125,8 +125,9 @@ def test_nobody_is_lined_up_before_it_is_known_how_long_jobs_take(make_queue: Ma
     assert queue.state(waiting) == "queued"
 
 
-def test_how_long_jobs_took_a_while_ago_says_nothing_of_the_next(brisk: Queue) -> None:
-    brisk.passes(2)
-    first, behind = brisk.add(runs()), brisk.add(succeeds(after_s=0.001))
+@pytest.mark.parametrize(("name", "after_s"), [("true", 2.0), ("other", 0.0)])
+def test_nobody_waits_behind_a_job_of_which_none_has_ended_lately(brisk: Queue, name: str, after_s: float) -> None:
+    brisk.passes(after_s)
+    first, behind = brisk.add(runs(), name=name), brisk.add(succeeds(after_s=0.001))
     brisk.passes(0.01)
     assert brisk.states(first, behind) == ["running", "queued"]

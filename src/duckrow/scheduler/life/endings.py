@@ -117,7 +117,7 @@ class Endings:
             self._times.note(attempt.job, lasted_s)
         verdict = self._verdict(attempt, outcome, use, lasted_s, detail)
         verdict = self._broken_gpus.judge(attempt, verdict, lasted_s, now)
-        self._lining_up.note_pace(lasted_s, now.mono)
+        self._lining_up.note_pace(attempt.job.name, lasted_s, now.mono)
         self._close(attempt, verdict, at, now)
 
     def _verdict(

@@ -7,6 +7,7 @@ than a moment do so too when another device becomes free: none of them waits for
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from duckrow.core.clock import Now
@@ -19,7 +20,8 @@ from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 
 _LATEST = 5  # ends decide how long jobs take; with fewer, nothing is known
-_FRESH_S = 1.0  # nor if the last end was longer ago: what starts now has little to do with it
+_FRESH_S = 1.0  # a job whose namesakes ended longer ago, or never, may be of another kind: nobody waits behind it
+_MOST_NAMES = 100
 
 
 class LiningUp:
@@ -30,18 +32,14 @@ class LiningUp:
         self._new = new
         self._pace_s = 1.0  # how long jobs take; the latest count most
         self._ends = 0
-        self._last_mono = 0.0
+        self._ended: dict[str, float] = {}  # name -> when the last such job ended, by the monotonic clock
 
-    def note_pace(self, lasted_s: float, mono: float) -> None:
-        self._ends = min(self._ends + 1, _LATEST) if self._is_fresh(mono) else 1
+    def note_pace(self, name: str, lasted_s: float, mono: float) -> None:
+        self._ends = min(self._ends + 1, _LATEST)
         self._pace_s += (lasted_s - self._pace_s) / self._ends
-        self._last_mono = mono
-
-    def _is_fresh(self, mono: float) -> bool:
-        return mono - self._last_mono < _FRESH_S
-
-    def _is_pace_known(self, mono: float) -> bool:
-        return self._ends == _LATEST and self._is_fresh(mono)
+        if len(self._ended) > _MOST_NAMES:
+            self._ended.clear()
+        self._ended[name] = mono
 
     @property
     def slow_s(self) -> float:
@@ -55,7 +53,7 @@ class LiningUp:
 
     def grow(self, now: Now) -> list[LiveAttempt]:
         """The attempts that are lined up now, each behind the one that it follows."""
-        length = line_length(self._pace_s) if self._is_pace_known(now.mono) and self._may_grow() else 0
+        length = line_length(self._pace_s) if self._ends == _LATEST and self._may_grow() else 0
         if length == 0:
             return []
         state = self._state
@@ -88,6 +86,7 @@ class LiningUp:
             and attempt.keeper == self._engine.keeper
             and attempt.stop_began_mono is None
             and (attempt.follows is not None or mono - attempt.started.mono < self.slow_s)
+            and mono - self._ended.get(attempt.job.name, -math.inf) < _FRESH_S
         )
 
     def _is_any_free(self, attempts: Iterable[LiveAttempt]) -> bool:
