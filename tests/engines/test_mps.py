@@ -36,9 +36,9 @@ def control(reaching):
         end.sendall(reaching)
         return end.makefile("rb").read()
 
-def remember():
+def remember(pid):
     with open(os.environ["FAKE_MPS_PIDS"], "a") as file:
-        file.write(f"{os.getpid()}\\n")
+        file.write(f"{pid}\\n")
 
 if sys.argv[1:] != ["-d"]:
     try:
@@ -47,7 +47,7 @@ if sys.argv[1:] != ["-d"]:
         sys.exit("Cannot find MPS control daemon process")
     sys.exit(0)
 
-remember()
+remember(os.getpid())
 if mode == "hangs":
     time.sleep(60)
 if mode == "refuses":
@@ -60,11 +60,11 @@ except OSError:
 if os.fork():
     sys.exit(0)
 os.setsid()
-remember()
+remember(os.getpid())
 server = os.fork()
 if not server:
-    remember()
     time.sleep(60)
+remember(server)
 if os.path.lexists(folder + "/control"):
     os.unlink(folder + "/control")
 listening = socket.socket(socket.AF_UNIX)
