@@ -13,6 +13,7 @@ from duckrow.core.jobs.job import Exit
 from duckrow.core.life.states import Outcome
 from duckrow.scheduler.memory.more_memory import MemoryRetries
 from tests.conftest import Duckrow
+from tests.fork_server import KERNEL_KILLS
 
 _LIMIT_FILES = {  # where cgroups may be mounted -> what limits their memory
     "/sys/fs/cgroup/memory": "memory.limit_in_bytes",
@@ -57,7 +58,7 @@ def test_a_job_that_the_kernel_killed_for_its_memory_is_tried_again_with_more(
 ) -> None:
     command = f"echo $$ > {narrow_group}/cgroup.procs; exec python3 -c 'bytearray(200_000_000)'"
     (duckrow.work / "commands").write_text(f"{command}\n")
-    run = duckrow("run", "--slots", "1", "commands", ok=False)
+    run = duckrow("run", "--slots", "1", "commands", ok=False, env={KERNEL_KILLS: "1"})
     assert "ran out of main memory; retried with" in run.stderr
     assert set(outcomes(duckrow)) == {"out-of-memory"}
 
