@@ -21,6 +21,7 @@ from duckrow.clusters.slurm import commands
 from duckrow.clusters.slurm.script import array_of, script_of
 from duckrow.clusters.slurm.states_question import StatesQuestion, job_told
 from duckrow.clusters.standing_still import JobEnd, why_still
+from duckrow.clusters.tending import Tending
 from duckrow.core.clusters.request import ClusterRequest, gpus_in, request_from
 from duckrow.core.errors import UsageError
 from tests.clusters.conftest import MakeBatch, on_slurm, told
@@ -343,13 +344,18 @@ def test_the_last_slurm_job_to_end_says_whether_all_were_meant(ends: list[JobEnd
     assert not why_still(ends, 2, "")  # somebody has said since that it should go on
 
 
-def test_whoever_wants_a_batch_to_go_on_is_believed_until_the_next_array(
-    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def one_submitted(make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch) -> tuple[Tending, list[str]]:
+    """A batch of one run, and the SLURM jobs that were submitted for it."""
     FakeSlurm(monkeypatch, largest_array=5)
     tending = on_slurm(make_batch(1))
     tending.look({})
-    jobs = tending.submit_missing()
+    return tending, tending.submit_missing()
+
+
+def test_whoever_wants_a_batch_to_go_on_is_believed_until_the_next_array(
+    make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tending, jobs = one_submitted(make_batch, monkeypatch)
     tending.look(told(dict.fromkeys(jobs, "CANCELLED")))
     assert tending.stands_still()
     tending.go_on()
@@ -362,10 +368,7 @@ def test_whoever_wants_a_batch_to_go_on_is_believed_until_the_next_array(
 def test_whoever_wants_a_batch_to_go_on_need_not_wait_until_slurm_has_seen_a_job_end(
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    FakeSlurm(monkeypatch, largest_array=5)
-    tending = on_slurm(make_batch(1))
-    tending.look({})
-    jobs = tending.submit_missing()
+    tending, jobs = one_submitted(make_batch, monkeypatch)
     PilotFolder(tending.batch, jobs[0]).end("it was told to end")
     tending.look(told(dict.fromkeys(jobs, "COMPLETING")))
     assert not tending.submit_missing(), "perhaps somebody has cancelled it"
@@ -377,10 +380,7 @@ def test_nobody_counts_on_a_pilot_that_is_leaving_although_it_has_not_ended(
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It gives back its runs one by one, and ends when the last of them has."""
-    FakeSlurm(monkeypatch, largest_array=5)
-    tending = on_slurm(make_batch(1))
-    tending.look({})
-    jobs = tending.submit_missing()
+    tending, jobs = one_submitted(make_batch, monkeypatch)
     PilotFolder(tending.batch, jobs[0]).renew({"places": 3, "running": {}, "taken": 1, "leaving": TOLD_TO_END})
     tending.look(told(dict.fromkeys(jobs, "RUNNING")))
     assert not tending.submit_missing(), "perhaps somebody has cancelled it"
@@ -391,10 +391,7 @@ def test_nobody_counts_on_a_pilot_that_is_leaving_although_it_has_not_ended(
 def test_nobody_counts_on_a_job_that_slurm_is_ending_although_its_pilot_has_not_heard_of_it(
     make_batch: MakeBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    FakeSlurm(monkeypatch, largest_array=5)
-    tending = on_slurm(make_batch(1))
-    tending.look({})
-    jobs = tending.submit_missing()
+    tending, jobs = one_submitted(make_batch, monkeypatch)
     PilotFolder(tending.batch, jobs[0]).renew({"places": 3, "running": {}, "taken": 1})
     tending.go_on()
     tending.look(told(dict.fromkeys(jobs, "RUNNING")))

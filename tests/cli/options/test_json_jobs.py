@@ -84,9 +84,9 @@ def test_a_line_may_be_a_run_of_a_sweep() -> None:
 
 def test_the_pattern_of_a_point_says_what_is_learned_about_its_memory() -> None:
     call = "exec /usr/bin/python -m duckrow.api.call /runs/1 # app.main(x=1)"
-    point = {"sweep_id": 3, "key": "k", "parameters": '{"x": 1, "lr": 0.5}', "pattern": "call /work/app.py:main"}
+    point = {"sweep_id": 3, "key": "k", "parameters": '{"x": 1, "lr": 0.5}', "pattern": "call /code/app.py:main"}
     needs = spec_of(command=call, cwd="/", gpu_mem="auto", point=point).needs
-    assert (needs.recipe, json.loads(needs.parameters)) == ("call /work/app.py:main", {"x": "1", "lr": "0.5"})
+    assert (needs.recipe, json.loads(needs.parameters)) == ("call /code/app.py:main", {"x": "1", "lr": "0.5"})
     assert "api.call" in spec_of(command=call, gpu_mem="auto").needs.recipe  # nobody says which function that is
 
 

@@ -35,7 +35,7 @@ def test_the_first_step_alone_tells_nothing() -> None:
     assert not run(StepTimes(), 1, 4, 0.1, looks=1)
 
 
-def test_once_others_come_or_go_it_is_counted_anew() -> None:
+def test_once_others_come_or_go_counting_begins_again() -> None:
     times = StepTimes()
     for number in (1, 2, 3):
         times.note(1, 1000.0, Step(100 * number, 1000.0 + 10 * number), Company(2))
@@ -63,7 +63,7 @@ def test_a_run_that_continues_from_a_checkpoint_has_not_made_the_steps_before_it
     assert times.took[0].lasted_s == pytest.approx(0.1)
 
 
-def test_a_run_that_begins_again_is_counted_anew() -> None:
+def test_a_run_that_begins_again_is_counted_from_there() -> None:
     times = StepTimes()
     run(times, 1, 4, 0.1)
     assert not times.note(1, 1000.0, Step(1, 2000.0), Company(4))

@@ -149,6 +149,8 @@ class OwnFiles:
                 return f"The database {path} was cut short"
             self._may_be_short = missing
         self._was_short = missing
+        if not missing:
+            self._may_be_short = 0
         if missing and missing != self._may_be_short:
             self._look_later(_CONFIRM_S)
         return None
