@@ -54,12 +54,13 @@ def test_runs_that_do_not_do_the_same_work_tell_nothing() -> None:
 
 
 def test_a_queue_that_is_not_long_starts_at_once() -> None:
-    assert first_number(None, 16, 1, 32) is None
+    assert first_number(None, 16, 1, 24) is None
+    assert first_number(None, 16, 1, 25) == 16
     assert first_number(None, 16, 1, 100) == 16
     assert first_number(None, 16, 8, 100) == 4
     assert first_number(None, None, 1, 100) is None
     assert first_number(BestPace(6, 12, 1, 3.0), 16, 1, 100) == 6
-    assert first_number(BestPace(6, 12, 1, 3.0), 16, 1, 12) is None
+    assert first_number(BestPace(6, 12, 1, 3.0), 16, 1, 9) is None
 
 
 def test_it_is_told_in_words() -> None:

@@ -27,6 +27,19 @@ def test_jobs_of_which_nothing_is_known_start_together(make_queue: MakeQueue) ->
     assert running(queue, jobs) == 6
 
 
+def test_all_of_them_start_if_that_saves_a_second_wave(make_queue: MakeQueue) -> None:
+    """One by one or all at once. Of more, six start as before: a second wave would be at least half full."""
+    queue = make_queue(*gpus("24G"))
+    jobs = [queue.add(runs(), gpus=1, needs=auto()) for _ in range(3)]
+    queue.passes(1)
+    jobs += [queue.add(runs(), gpus=1, needs=auto()) for _ in range(6)]
+    queue.passes(1)
+    assert running(queue, jobs) == 9
+    jobs += [queue.add(runs(), gpus=1, needs=auto()) for _ in range(4)]
+    queue.passes(1)
+    assert running(queue, jobs) == 9
+
+
 def test_they_spread_over_the_gpus(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G", "24G"))
     jobs = [queue.add(runs(), gpus=1, needs=auto()) for _ in range(4)]
@@ -74,23 +87,21 @@ def test_one_that_still_grows_after_a_minute_is_joined_by_none_that_is_unknown(m
 def test_the_next_of_a_kind_that_imports_for_long_start_as_soon_as_memory_is_seen(make_queue: MakeQueue) -> None:
     """They use no memory for as long as the first ones did, and by then it is known whether those have grown."""
     queue = make_queue(*gpus("24G"))
-    jobs = [queue.add(runs(gpu_mb=((5.0, 1000),)), gpus=1, needs=auto()) for _ in range(8)]
+    jobs = [queue.add(runs(gpu_mb=((5.0, 1000),)), gpus=1, needs=auto()) for _ in range(14)]
     queue.passes(5.5)
     assert running(queue, jobs) == 6
     queue.passes(1.5)
-    assert running(queue, jobs) == 8
+    assert running(queue, jobs) == 14
 
 
-def test_another_kind_waits_until_their_memory_is_flat(make_queue: MakeQueue) -> None:
+def test_beside_another_kind_the_next_wait_until_their_memory_is_flat(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"))
-    jobs = [queue.add(runs(gpu_mb=((5.0, 1000),)), gpus=1, needs=auto()) for _ in range(6)]
-    other = queue.add(runs(), gpus=1, needs=auto("/other.py"))
-    queue.passes(1)
-    guessed = queue.booked()
-    queue.passes(6.5)
-    assert (running(queue, jobs), queue.state(other), queue.booked()) == (6, "queued", guessed)
+    jobs = [queue.add(runs(gpu_mb=((5.0, 1000),)), gpus=1, needs=auto()) for _ in range(13)]
+    queue.add(runs(), gpus=1, needs=auto("/other.py"))
+    queue.passes(7.5)
+    assert running(queue, jobs) == 6
     queue.passes(1.5)
-    assert queue.booked()["0"] < guessed["0"]
+    assert running(queue, jobs) == 13
 
 
 def test_growth_in_stairs_is_not_taken_for_its_end(make_queue: MakeQueue) -> None:

@@ -19,6 +19,11 @@ _FEW = 8  # this many jobs may always start at a time
 _LEAST_MB = 512  # the least that a process uses of a GPU: a CUDA context
 
 
+def is_one_wave(jobs: int, have_room: int) -> bool:
+    """Whether these jobs had better start all at once, though fewer should: a second wave would not be half full."""
+    return 2 * jobs <= 3 * have_room
+
+
 class Machine(NamedTuple):
     """The memory of the GPUs as it is now. What is unknown is missing here, and never counts as free."""
 
@@ -32,6 +37,7 @@ class Machine(NamedTuple):
     unread: Sequence[str] = ()  # nobody knows who uses these GPUs now
     models: Mapping[str, str] = {}  # of GPUs, as the driver calls them
     locked_by: Mapping[str, str] = {}  # GPUs on which a duckrow of this user has just started something
+    unknown_jobs: int = 0  # for each GPU: jobs about which nothing is known, those that are tried out included
 
     def share_of(self, device: str, mb: int, parts: int = 1) -> int:
         """This much memory, or an equal part of it, as a share of the device.
@@ -53,12 +59,24 @@ class Machine(NamedTuple):
         """The share to reserve for a job about which nothing is known; None: it gets the whole device.
 
         The job is as likely to use more as less: this is the geometric mean of the least that a job uses and all there
-        is. It is never tried where others could suffer.
+        is; half of it, if all such jobs then start at once. It is never tried where others could suffer.
         """
-        total_mb = self.total_mb.get(device)
-        if total_mb is None or self.is_used_by_others(device):
+        half = self._half_guess(device)
+        if half is None or self.is_used_by_others(device):
             return None
-        return self.share_of(device, math.isqrt(min(_LEAST_MB, total_mb) * total_mb))
+        have_room = WHOLE // (2 * half)
+        is_enough = have_room < self.unknown_jobs and is_one_wave(self.unknown_jobs, have_room)
+        return half if is_enough else 2 * half
+
+    def is_guess(self, device: str, share: int) -> bool:
+        half = self._half_guess(device)
+        return half is not None and share in (half, 2 * half)
+
+    def _half_guess(self, device: str) -> int | None:
+        total_mb = self.total_mb.get(device)
+        if total_mb is None:
+            return None
+        return max(self.share_of(device, math.isqrt(min(_LEAST_MB, total_mb) * total_mb)) // 2, 1)
 
     def is_read(self, device: str) -> bool:
         """Whether its use is measured; otherwise nobody would ever see how a trial went."""
@@ -72,11 +90,12 @@ class Machine(NamedTuple):
         """
         if not booked.get(device, 0):
             return True
-        share = self.guess_of(device)
-        if share is None or not self.is_read(device):
+        share, half = self.guess_of(device), self._half_guess(device)
+        if share is None or half is None or not self.is_read(device):
             return False
         jobs = booked.jobs[device]
-        if booked[device] != jobs * share or (self.cpus is not None and jobs >= max(2 * self.cpus, _FEW)):
+        are_guesses = jobs * half <= booked[device] <= jobs * 2 * half and booked[device] % half == 0
+        if not are_guesses or (self.cpus is not None and jobs >= max(2 * self.cpus, _FEW)):
             return False
         return booked[device] + share + self.pressure[device] <= WHOLE
 

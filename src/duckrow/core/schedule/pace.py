@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from duckrow.core.devices.machine import is_one_wave
 from duckrow.core.named_tuple import NamedTuple
 
 _ENOUGH_RUNS = 3  # beside about as many others, to say how long they take
@@ -95,12 +96,12 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
 def first_number(known: BestPace | None, cores: int | None, gpus: int, waiting: int) -> int | None:
     """How many at a time to begin with, before any run has ended; None: as many as have room.
 
-    Cores are often the wall. But a queue that is not long is started at once: two waves would take longer.
+    Cores are often the wall. But a queue that is not long is started at once.
     """
     if known is None and cores is None:
         return None
     number = known.together if known is not None else max((cores or 0) // max(gpus, 1), _FEWEST)
-    return number if waiting > 2 * number else None
+    return None if is_one_wave(waiting, number) else number
 
 
 def _best(levels: Sequence[_Level]) -> _Level | None:

@@ -88,8 +88,12 @@ class Learning:
     def still_learns(self, attempt: LiveAttempt) -> bool:
         """Whether it holds a whole GPU, or a guess, only until its memory use is known."""
         needs = needs_from(attempt.job.needs)
-        guess_of = self._gpus.machine.guess_of
-        return needs.auto and not needs.alone and all(share in (WHOLE, guess_of(gpu)) for gpu, share in attempt.holds)
+        is_guess = self._gpus.machine.is_guess
+        return (
+            needs.auto
+            and not needs.alone
+            and all(share == WHOLE or is_guess(gpu, share) for gpu, share in attempt.holds)
+        )
 
     def shrink(self, mono: float) -> None:
         """Attempts whose use is flat shrink to that, and others start beside them.

@@ -149,7 +149,7 @@ class UnseenMemory:
             use.mb.get(gpu, 0) * WHOLE
             >= share
             * machine.total_mb.get(gpu, 0)
-            * (_ANY if share in (WHOLE, machine.guess_of(gpu)) else _COUNTS_AS_ALL)
+            * (_ANY if share == WHOLE or machine.is_guess(gpu, share) else _COUNTS_AS_ALL)
             for gpu, share in attempt.holds
         ]
         return all(taken) or use.is_flat(mono)

@@ -95,7 +95,14 @@ class Watch:
         if self._memory_wanted or self._neighbours_matter:
             self._unseen_memory.agree(watched)
         machine = self.observation.machine(self.gpus.machine, self._tenants(), watched, mono)
+        machine = machine._replace(unknown_jobs=self._unknown_jobs(queue))
         return machine.with_locks({gpu: user_name(uid) for gpu, uid in self._unseen_memory.locked_by.items()})
+
+    def _unknown_jobs(self, queue: Sequence[QueuedJob]) -> int:
+        """For each GPU: those that wait, and those that are tried out."""
+        waiting = sum(self.ask_of(job).unknown for job in queue) if self._memory_wanted else 0
+        tried = sum(map(self.learning.still_learns, self._state.running)) if waiting else 0
+        return -(-(waiting + tried) // max(len(self.gpus.watched), 1))
 
     def _could_start_but_for_others(self, queue: Sequence[QueuedJob]) -> bool:
         """Whether our own bookings leave room for a job that waits for a whole GPU."""
