@@ -76,11 +76,13 @@ def _warm_up(modules: list[str], first: list[str], more: bool) -> str:
     """
     path = list(sys.path)
     sys.path.insert(0, os.getcwd())
+    gc.disable()  # what is imported stays: to look for garbage again and again takes a sixth of the time
     with _only_libraries(), _reads_of_own_variables() as read, noting_generators():
         why_cold = _import(modules, first[2:])
         if more and not why_cold:
             _import_later()
     sys.path[:] = path
+    gc.enable()
     gc.collect()
     gc.freeze()  # all runs share these pages, so the garbage collector must not touch them
     return why_cold or (f"an import has read {read[0]}, which differs from run to run" if read else _why_unsafe())
