@@ -121,8 +121,10 @@ class Loop:
         with self.database.transaction():
             reach("observed")
             seen = self._observe(now)
-            plans = self._collaborators.batch_plans
-            seen = seen._replace(queue=plans.in_order(seen.queue, seen.seats, seen.machine, now.mono))
+            batch_plans = self._collaborators.batch_plans
+            queue, plans = batch_plans.in_order(seen.queue, seen.seats, seen.machine, now.mono)
+            self.state.keep_plans(plans)
+            seen = seen._replace(queue=queue)
             decision = decide_tick(self.state, seen, self.watch.ask_of, now)
             decision = self._collaborators.early_starts.add(decision, seen, now)
             reach("decided")

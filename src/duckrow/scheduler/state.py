@@ -10,6 +10,7 @@ from duckrow.core.devices.inventory import Ledger, Seat, book, unbook
 from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Report
+from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.scheduler.life.limits import Limits
 from duckrow.scheduler.life.wish_cursor import WishCursor
 from duckrow.scheduler.tick.queue_head import QueueHead
@@ -31,6 +32,7 @@ class HostState:
         # Jobs that wait.
         self.queue = QueueHead()
         self.limits = Limits()
+        self.plans: Sequence[BatchPlan] = ()  # in which order those of a batch start
         self.shunned: frozenset[int] = frozenset()  # jobs that blocked all others because of a bug in duckrow
         self.inbox: list[JobSpec] = []  # jobs of a run that arrived since the last tick
         self.environment: Mapping[str, str] = {}  # of the jobs in the inbox
@@ -244,6 +246,9 @@ class HostState:
 
     def wake_at(self, mono: float | None) -> None:
         self.wake_mono = mono
+
+    def keep_plans(self, plans: Sequence[BatchPlan]) -> None:
+        self.plans = plans
 
     def note_back(self, job_id: int) -> None:
         self.came_back.append(job_id)
