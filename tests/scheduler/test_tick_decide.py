@@ -14,7 +14,7 @@ from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.decide import CORES, MEMORY, plain_ask
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.decide import decide_tick
 from duckrow.scheduler.tick.seen import Seen
 from tests.core.language import attempt, cpus, gpus, job

@@ -14,7 +14,7 @@ from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.own_files import OwnFiles
 from duckrow.scheduler.life.wishes import WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.act import ActPhase
 from duckrow.scheduler.tick.collaborators import HostPorts, assemble
 from duckrow.scheduler.tick.decide import decide_tick

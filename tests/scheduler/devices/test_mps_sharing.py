@@ -21,7 +21,7 @@ from duckrow.core.ports import Gpu
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps_sharing import MOST_CLIENTS, MpsSharing
 from duckrow.scheduler.memory.more_memory import MemoryRetries
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.hosts import DAEMON
 from tests.core.language import job
 from tests.scheduler.language import Told

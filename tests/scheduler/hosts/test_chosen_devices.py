@@ -15,7 +15,7 @@ from duckrow.core.devices.policy import Policy
 from duckrow.scheduler.devices.drains import Drains
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, remembered
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, keep_devices
 from duckrow.store.sqlite.database import Database

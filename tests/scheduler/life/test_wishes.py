@@ -14,9 +14,9 @@ from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life import wishes as wishes_module
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
-from duckrow.scheduler.life.wish_cursor import WishCursor
 from duckrow.scheduler.life.wishes import Wishes, WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
+from duckrow.scheduler.state.wish_cursor import WishCursor
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.control import ControlStore

@@ -10,7 +10,7 @@ import pytest
 from duckrow.core.errors import IllegalTransition, StateError
 from duckrow.core.ports import Observer
 from duckrow.scheduler.life.wishes import WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.failed_ticks import FailedTicks
 from duckrow.store.life.wishes import UnfulfilledWish
 

@@ -19,7 +19,7 @@ from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.unexplained_failures import Unexplained
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.lining_up import LiningUp
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.life.reruns import RerunStore

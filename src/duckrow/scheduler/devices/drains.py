@@ -6,7 +6,7 @@ from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
 from duckrow.core.life.wishes import DeviceWish, drained
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.wishes import DeviceWishStore
 from duckrow.store.hosts import HostStore
 from duckrow.store.sqlite.database import Database

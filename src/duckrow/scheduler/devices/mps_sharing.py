@@ -7,7 +7,7 @@ from collections.abc import Callable
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import MpsServer, Observer
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 MOST_CLIENTS = 48
 """How many processes may share one GPU, from the Volta generation on. CUDA refuses more; newer drivers allow 60."""

@@ -12,7 +12,7 @@ from duckrow.core.ports import Observer
 from duckrow.core.schedule.backfill import Turn
 from duckrow.core.schedule.explain import SOON, WaitingJob, explain
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.events import EventStore
 
 

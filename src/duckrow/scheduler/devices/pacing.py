@@ -13,7 +13,7 @@ from duckrow.core.schedule.pace import BestPace, Crowds, Finished, best_pace, fi
 from duckrow.core.schedule.step_times import Company, StepTimes
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.reported_steps import last_step
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.paces import PaceStore
 
 _MOST_ENDS = 256  # the latest of a recipe: older ones may have been other work

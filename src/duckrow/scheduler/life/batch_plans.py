@@ -14,7 +14,7 @@ from duckrow.core.schedule.batch_order import batch_length, best_order
 from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.core.schedule.decide import AskOf
 from duckrow.scheduler.life.learned_times import LearnedTimes
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 _FEWEST = 3  # jobs of a batch: with fewer, their order hardly matters
 _KNOWS_BETTER = 1.5  # times as many run times are known

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from duckrow.core.clock import Now
 from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.attempts import AttemptStore
 from duckrow.store.hosts import HostStore
 

@@ -6,7 +6,7 @@ import time
 
 from duckrow.core.clock import Now
 from duckrow.core.ports import Reactor
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.life.delays import DelayStore
 
 

@@ -18,7 +18,7 @@ from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.preload_hint import PreloadHint
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.tick import TickStores
 
 _RETRY_START_S = 2.0

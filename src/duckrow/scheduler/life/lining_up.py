@@ -15,7 +15,7 @@ from duckrow.core.devices.inventory import has_room
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine
 from duckrow.core.schedule.decide import BRISK_S, SHORT_S, choose_successors, line_length
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
 

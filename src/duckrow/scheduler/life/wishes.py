@@ -18,7 +18,7 @@ from duckrow.core.ports import Engine
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.hosts import DAEMON
 from duckrow.store.life.wishes import UnfulfilledWish
 from duckrow.store.sqlite.checkpoint import Checkpointer

@@ -19,7 +19,7 @@ from duckrow.core.schedule.backfill import Front
 from duckrow.core.schedule.decide import Decision, Start, machine_has_room
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.attempts.use import AttemptUseStore

@@ -10,7 +10,7 @@ from duckrow.core.memory.enforcement import Holding, gives_way
 from duckrow.core.units import format_mb
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 
 class Enforcing:

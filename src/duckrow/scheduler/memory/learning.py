@@ -14,7 +14,7 @@ from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_a
 from duckrow.core.memory.use import Use
 from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.pacing import Pacing
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
 

@@ -9,7 +9,7 @@ from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
 from duckrow.core.ports import Observer, Reading
 from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.events import EventStore
 
 

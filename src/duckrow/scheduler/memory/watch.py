@@ -22,7 +22,7 @@ from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
 

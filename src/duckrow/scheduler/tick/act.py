@@ -9,7 +9,7 @@ from duckrow.core.ports import Engine, Observer, StartOrder
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.job_environment import extra_environment, gentle_environment, launcher_environment
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.collaborators import Collaborators
 from duckrow.scheduler.tick.record import Recorded
 

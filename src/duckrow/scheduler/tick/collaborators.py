@@ -31,7 +31,7 @@ from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.core.clock import Now
 from duckrow.core.schedule.decide import AskOf, Decision, decide
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 
 

@@ -6,7 +6,7 @@ from duckrow.core.errors import DuckrowError, IllegalTransition, StateError
 from duckrow.core.ports import Observer, Reactor
 from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.wishes import Wishes, WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 _AGAIN_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
 

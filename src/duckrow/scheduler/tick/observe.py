@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
+from duckrow.scheduler.state.queue_head import HEAD
 from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
-from duckrow.scheduler.tick.queue_head import HEAD
 from duckrow.scheduler.tick.seen import Seen
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.jobs import JobStore

@@ -10,7 +10,7 @@ from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.decide import Decision, Notice, Stop
 from duckrow.scheduler.devices.neighbours import OwnNeighbours
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.collaborators import Collaborators
 from duckrow.store.tick import TickStores
 

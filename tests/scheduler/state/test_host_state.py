@@ -15,7 +15,7 @@ from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gone, Started
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from tests.core.language import attempt, cpus, gpus, job
 
 OURS, ANOTHER = 7, 8

@@ -11,9 +11,9 @@ from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Report
 from duckrow.core.schedule.batch_plan import BatchPlan
-from duckrow.scheduler.life.limits import Limits
-from duckrow.scheduler.life.wish_cursor import WishCursor
-from duckrow.scheduler.tick.queue_head import QueueHead
+from duckrow.scheduler.state.limits import Limits
+from duckrow.scheduler.state.queue_head import QueueHead
+from duckrow.scheduler.state.wish_cursor import WishCursor
 
 
 class HostState:
