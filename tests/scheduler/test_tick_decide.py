@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+from collections import deque
+from collections.abc import Mapping
+from enum import Enum
 from random import Random
 from typing import Any
 
@@ -69,10 +71,20 @@ def test_whatever_is_decided_nothing_that_was_given_is_changed(seed: int) -> Non
 
 
 def picture(state: HostState, seen: Seen) -> Any:
-    """All that is given, with what has no equality of its own taken apart."""
-    parts = {**vars(state), "by job": state.booked.jobs}
-    parts |= {name: vars(parts[name]) for name in ("queue", "limits", "wishes")}
-    return copy.deepcopy((parts, seen))
+    """All that is given, taken apart down to values that can be compared."""
+    return taken_apart((state, seen, state.booked.jobs))
+
+
+def taken_apart(value: Any) -> Any:
+    if isinstance(value, (str, bytes, int, float, bool, type(None), Enum)):
+        return value
+    if isinstance(value, Mapping):
+        return [(key, taken_apart(each)) for key, each in value.items()]
+    if isinstance(value, (list, tuple, deque)):
+        return [taken_apart(each) for each in value]
+    if isinstance(value, (set, frozenset)):
+        return frozenset(value)
+    return (type(value), taken_apart(vars(value)))
 
 
 def _needs(random: Random) -> str | None:

@@ -228,7 +228,7 @@ def test_a_tick_that_took_long_is_followed_by_shorter_ones_and_these_by_longer_o
     state, left = HostState(DAEMON, []), [200]
     state.wishes.look()
     wishes = wishes_of(crowd, state=state)
-    wishes._at_a_time = 64
+    state.wishes.at_a_time = 64
     for _ in range(4):
         with crowd.database.transaction():
             wishes.fulfil(at(2000.0))

@@ -13,6 +13,7 @@ from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Front, Shadow
+from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.core.schedule.tried_placements import Trials
 
 AskOf = Callable[[QueuedJob], Ask]
@@ -32,6 +33,7 @@ class Start(NamedTuple):
 
     job: QueuedJob
     holds: Reservations
+    owed: int | None = None  # the share of its GPU that it will need, if it starts early, with less
 
 
 class Notice(NamedTuple):
@@ -53,6 +55,7 @@ class Decision(NamedTuple):
     notices: Sequence[Notice] = ()
     stops: Sequence[Stop] = ()
     wake_mono: float | None = None  # when to decide again, if nothing happens before
+    plans: Sequence[BatchPlan] | None = None  # of batches, to remember; None: those that are known
 
 
 def decide(

@@ -13,8 +13,11 @@ from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.batch_order import batch_length, best_order
 from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.core.schedule.decide import AskOf
-from duckrow.scheduler.life.learned_times import LearnedTimes
 from duckrow.scheduler.state.host_state import HostState
+
+TYPE_CHECKING = False  # most runs never ask how long jobs will run
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
 
 _FEWEST = 3  # jobs of a batch: with fewer, their order hardly matters
 _KNOWS_BETTER = 1.5  # times as many run times are known
@@ -22,8 +25,15 @@ _MORE_RUNS = 8  # at least
 _FEW_NEW = 0.1  # of the jobs have come since: they wait behind the others until it is worth a new plan
 
 
+def order_matters(state: HostState, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> bool:
+    """If more wait than a tick looks at, all keep their turn. If all start now, there is no order."""
+    if len(queue) < _FEWEST or not state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
+        return False
+    return len(queue) > len(seats) - len(state.live)
+
+
 class BatchPlans:
-    def __init__(self, state: HostState, times: LearnedTimes, ask_of: AskOf) -> None:
+    def __init__(self, state: HostState, times: RunTimes, ask_of: AskOf) -> None:
         self._state = state
         self._times = times
         self._ask_of = ask_of
@@ -31,15 +41,7 @@ class BatchPlans:
     def in_order(
         self, queue: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float
     ) -> tuple[Sequence[QueuedJob], Sequence[BatchPlan]]:
-        """The queue, with each batch in its best order, and the plans to remember for that.
-
-        If more wait than a tick looks at, all keep their turn.
-        """
-        if len(queue) < _FEWEST or not self._state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
-            return queue, self._state.plans
-        if len(queue) <= len(seats) - len(self._state.live) or not self._times.version:
-            return queue, self._state.plans  # all start now, or nothing is known
-
+        """The queue, with each batch in its best order, and the plans to remember for that."""
         ordered: list[QueuedJob] = []
         kept: list[BatchPlan] = []
         while len(ordered) < len(queue):

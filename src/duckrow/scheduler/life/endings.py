@@ -13,8 +13,6 @@ from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Obse
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.life.learned_times import LearnedTimes
-from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.preload_hint import PreloadHint
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.memory.watch import Watch
@@ -34,10 +32,8 @@ class Endings:
         watch: Watch,
         sharing: MpsSharing,
         broken_gpus: BrokenGpus,
-        lining_up: LiningUp,
         delays: Delays,
         suspending: Suspending,
-        times: LearnedTimes,
     ) -> None:
         self._state = state
         self._store = store
@@ -46,11 +42,9 @@ class Endings:
         self._watch = watch
         self._sharing = sharing
         self._broken_gpus = broken_gpus
-        self._lining_up = lining_up
         self._delays = delays
         self._suspending = suspending
-        self._times = times
-        self._preload_hint = PreloadHint(observer)
+        self._preload_hint = PreloadHint(state.told, observer)
         # Before anything else starts: this may have been the last failure that --max-failures allows.
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
 
@@ -114,10 +108,10 @@ class Endings:
             self._store.use.note(attempt, use)
         if outcome is Outcome.SUCCEEDED:
             self._preload_hint.after(attempt, use, lasted_s)
-            self._times.note(attempt.job, lasted_s)
+            self._state.note_time(attempt.job, lasted_s)
         verdict = self._verdict(attempt, outcome, use, lasted_s, detail)
         verdict = self._broken_gpus.judge(attempt, verdict, lasted_s, now)
-        self._lining_up.note_pace(attempt.job.name, lasted_s, now.mono)
+        self._state.pace.note(attempt.job.name, lasted_s, now.mono)
         self._close(attempt, verdict, at, now)
 
     def _verdict(
@@ -128,9 +122,8 @@ class Endings:
         else:
             from duckrow.scheduler.memory.more_memory import MemoryRetries  # most runs need none
 
-            learned = MemoryRetries(self._store.queue, self._engine, self._watch, self._sharing).after(
-                attempt, outcome, use
-            )
+            retries = MemoryRetries(self._state, self._store.queue, self._engine, self._watch, self._sharing)
+            learned = retries.after(attempt, outcome, use)
             if learned is not None:
                 return learned
         wanted_dead = attempt.stopped_for is Outcome.KILLED

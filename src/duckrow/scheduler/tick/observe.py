@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.scheduler.life.batch_plans import order_matters
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.state.queue_head import HEAD
 from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
@@ -84,9 +85,12 @@ class ObservePhase:
         queue = self._read_queue(frozenset(scope for scope, left in room.items() if left <= 0))
         machine = watch.machine(queue, mono)
         self._collaborators.early_starts.pay(machine)
+        self._collaborators.early_starts.learn(queue, machine)
         if head.any_needs:
             room |= state.limits.of_machine(machine, live)
-        return Seen(queue, state.usable(state.seats), machine, room)
+        seats = state.usable(state.seats)
+        times = self._collaborators.learned_times.read() if order_matters(state, queue, seats) else None
+        return Seen(queue, seats, machine, room, times)
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
         """The jobs that may start. None of them belongs to a scope that has reached its limit."""

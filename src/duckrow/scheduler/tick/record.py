@@ -36,13 +36,19 @@ class RecordPhase:
         self._lining_up = collaborators.lining_up
         self._watch = collaborators.watch
         self._stopping = collaborators.stopping
-        self._neighbours = OwnNeighbours(collaborators.watch, store.events, observer)
+        self._early_starts = collaborators.early_starts
+        self._neighbours = OwnNeighbours(state, collaborators.watch.ask_of, store.events, observer)
 
     def __call__(self, decision: Decision, now: Now) -> Recorded:
         self._state.wake_at(decision.wake_mono)
+        if decision.plans is not None:
+            self._state.keep_plans(decision.plans)
+        for start in decision.starts:
+            if start.owed is not None:
+                self._early_starts.owe(start.job.id, start.owed)
         starts = [self._new.start(start.job, start.holds, now) for start in decision.starts]
-        self._state.queue.drop([start.job for start in decision.starts])
         self._watch.started(starts, now.mono)
+        self._state.queue.drop([start.job for start in decision.starts])
         lined_up = self._lining_up.grow(now)
         self._store.attempts.start(starts)
         self._store.attempts.start(lined_up)
