@@ -801,13 +801,18 @@ def test_a_circle_that_a_late_import_hides_is_found(late: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["attempt.pid = 7", "a.attempt.holds = ()", "attempt.pid, attempt.process = 7, ''", "order.attempt.stop_step += 1"],
+    [
+        "attempt.stop = None",
+        "a.attempt.holds = ()",
+        "attempt.first, attempt.end = one, None",
+        "order.attempt.number += 1",
+    ],
 )
 def test_a_write_into_an_attempt_is_found(source: str) -> None:
     assert writes_from_outside("duckrow.scheduler.life.endings", source, _OF_AN_ATTEMPT)
 
 
-@pytest.mark.parametrize("source", ["attempt.begin(now)", "self.pid = 7", "attempt = other", "attempt.memo = 1"])
+@pytest.mark.parametrize("source", ["attempt.begin(now)", "self.stop = None", "attempt = other", "attempt.memo = 1"])
 def test_a_move_of_an_attempt_is_let_through(source: str) -> None:
     assert not writes_from_outside("duckrow.scheduler.life.endings", source, _OF_AN_ATTEMPT)
 

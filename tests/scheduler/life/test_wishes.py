@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt, Stop
 from duckrow.core.life.states import Outcome, State
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life import wishes as wishes_module
@@ -106,8 +106,8 @@ def test_a_running_job_is_killed_by_a_wish(shelf: Shelf) -> None:
     shelf.jobs.wish([1], "kill-now")
     with shelf.database.transaction():
         wishes_of(shelf, live=[runs]).fulfil(at(2000.0))
-    assert (runs.stopped_for, runs.stop_step, runs.state) == (Outcome.KILLED, 1, State.STOPPING)
-    assert runs.stop_began_mono == at(2000.0).mono - runs.job.grace_s
+    assert runs.stop == Stop(Outcome.KILLED, at(2000.0).mono - runs.job.grace_s, 1)
+    assert runs.state is State.STOPPING
 
 
 def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(

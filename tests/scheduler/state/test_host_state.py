@@ -36,7 +36,9 @@ def of_job(job_id: int, device: str = "0", share: int = WHOLE, host: int = OURS,
 # -- who may change it ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("written", ["state.freed = True", "attempt.pid = 7", "live[1_000_001].holds = ()"])
+@pytest.mark.parametrize(
+    "written", ["state.freed = True", "attempt.stop = None", "state.early.owed = {}", "live[1_000_001].holds = ()"]
+)
 def test_a_module_that_writes_past_the_moves_is_told_in_every_test_of_the_scheduler(written: str) -> None:
     """`tests/scheduler/conftest.py` sees to it."""
     attempt = of_job(1)

@@ -88,10 +88,9 @@ class Endings:
             self._finish(attempt, now)
             return
         self._store.attempts.note_exit(attempt)
-        if attempt.stop_began_mono is None:
-            attempt.leave_behind(left_behind(leftovers))
+        if attempt.stop is None:
+            attempt.stop_leftovers(left_behind(leftovers), now.mono)
             self._store.attempts.stopping(attempt, None, now, attempt.left_behind)
-            attempt.begin_stop(None, now.mono)
         attempt.ask_again()
 
     def _finish(self, attempt: LiveAttempt, now: Now, outcome: Outcome | None = None, detail: str = "") -> None:

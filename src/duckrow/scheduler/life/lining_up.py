@@ -59,7 +59,7 @@ class LiningUp:
             attempt.id not in self._state.lined_up
             and all(share for _, share in attempt.holds)
             and attempt.keeper == self._engine.keeper
-            and attempt.stop_began_mono is None
+            and attempt.stop is None
             and (attempt.follows is not None or mono - attempt.started.mono < self._state.pace.slow_s)
             and self._state.pace.knows(attempt.job.name, mono)
         )

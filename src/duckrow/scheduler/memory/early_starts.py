@@ -76,7 +76,7 @@ class EarlyStarts:
     def look(self, now: Now) -> None:
         """Late joiners give way first: before one that reserved its memory runs out, stop the last that came early."""
         for attempt in reversed(self._early() if self._state.early.owed else []):
-            if attempt.stop_began_mono is None and self._takes_what_others_need(attempt.gpus[0], now.mono):
+            if attempt.stop is None and self._takes_what_others_need(attempt.gpus[0], now.mono):
                 self._stopping.begin(attempt, Outcome.OUT_OF_MEMORY, now, _GIVES_WAY)
                 return
 
@@ -85,7 +85,7 @@ class EarlyStarts:
         here = [attempt for attempt in self._state.running if gpu in attempt.gpus]
         if reading is None or reading.free_mb is None or gpu not in machine.total_mb:
             return False
-        if any(attempt.stop_began_mono is not None for attempt in here):  # what it uses is about to be free
+        if any(attempt.stop is not None for attempt in here):  # what it uses is about to be free
             return False
         entitled = [each for each in here if each.job.id not in self._state.early.owed]
         tenancies = [self._tenancies.of(each, gpu, machine, mono) for each in entitled]

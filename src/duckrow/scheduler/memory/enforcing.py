@@ -24,7 +24,7 @@ class Enforcing:
         for gpu in self._state.gpus.watched:
             attempts = [each for each in self._state.running if gpu in dict(each.holds)]
             # The memory of a job that is being stopped counts as free.
-            found = self._offender(gpu, [each for each in attempts if each.stop_began_mono is None], attempts)
+            found = self._offender(gpu, [each for each in attempts if each.stop is None], attempts)
             if found is not None:
                 attempt = self._state.live[found.attempt_id]
                 self._stopping.begin(attempt, Outcome.OUT_OF_MEMORY, now, _why(found))

@@ -24,7 +24,7 @@ class Tenancies:
         state = self._state
         share = max(sum(share for device, share in attempt.holds if device == gpu), state.early.owed_to(attempt.job.id))
         use = state.observation.uses.get(attempt.id)
-        is_steady = attempt.suspended_mono is None and attempt.stop_began_mono is None and not (use and use.is_guess)
+        is_steady = attempt.suspended_mono is None and attempt.stop is None and not (use and use.is_guess)
         course = self.course_of(attempt.job) if is_steady and len(attempt.holds) == 1 else None
         used_mb, grown_s = (0, None) if use is None else (use.mb.get(gpu, 0), use.grown_s)
         reserved_mb, age_s = share * machine.total_mb[gpu] // WHOLE, mono - attempt.started.mono

@@ -62,7 +62,8 @@ class HostState:
         self.trust = GpuTrust()
         self.mps = MpsUse()
         # Memory.
-        self.known_memory = Knowledge({})  # how much recipes take; a new object whenever something was learned
+        # How much recipes take, as the database says: a new object whenever something was learned.
+        self.known_memory = Knowledge({})
         self.unseen = UnseenReservations()
         self.early = StartedEarly()
         # Jobs that wait.
@@ -345,4 +346,4 @@ class HostState:
 
     def look_again(self) -> None:
         """Our copy of the head of the queue is out of date."""
-        self.queue.stale = True
+        self.queue.outdate()
