@@ -11,6 +11,7 @@ import duckrow
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
@@ -128,11 +129,11 @@ def test_no_job_gets_a_device_that_is_drained_or_set_aside() -> None:
     state = state_of(seats=gpus(4))
     assert state.usable(state.seats) is state.seats
     state.drain(frozenset({"1"}))
-    state.put_aside({"3"})
+    state.set_gpu_aside(SetAside("3", "it fell off the bus", "boot"))
     assert [seat.devices for seat in state.usable(state.seats)] == [("0",), ("2",)]
     assert [seat.devices for seat in state.not_set_aside(state.seats)] == [("0",), ("1",), ("2",)]
     assert state.any_out_of_use
-    state.put_aside(())
+    state.give_gpu_out("3")
     state.drain(frozenset())
     assert not state.any_out_of_use
 

@@ -54,8 +54,7 @@ class BrokenGpus:
         for gpu in self._rows.of_host(self._state.host_id):
             same_boot = self._state.host_id == DAEMON and gpu.boot_id == self._boot_id
             if same_boot and gpu.device in offered and not gpu.wanted_back:
-                self._trust.set_aside(gpu)
-                self._state.put_aside(self._trust.aside)
+                self._state.set_gpu_aside(gpu)
                 self._trust.try_elsewhere(gpu.suspect.tried if gpu.suspect else ())
                 self._observer.trouble(f"GPU {gpu.device} is still set aside: {gpu.why}.")
             else:
@@ -197,15 +196,13 @@ class BrokenGpus:
     # -- what follows -----------------------------------------------------------------------------------------
 
     def _set_aside(self, gpu: SetAside, now: Now) -> None:
-        self._trust.set_aside(gpu)
-        self._state.put_aside(self._trust.aside)
+        self._state.set_gpu_aside(gpu)
         self._rows.save(self._state.host_id, gpu)
         self._lining_up.stand_back(now)  # no lined-up job may start on it
 
     def _give_out(self, device: str) -> None:
-        self._trust.give_out(device)
+        self._state.give_gpu_out(device)
         self._rows.forget(self._state.host_id, device)
-        self._state.put_aside(self._trust.aside)
 
     def _tell(self, sentence: str, device: str) -> None:
         left = self._state.not_set_aside([seat for seat in self._state.seats if not seat.is_cpu])

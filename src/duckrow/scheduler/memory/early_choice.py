@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from duckrow.core.devices.device import Device, Reservation
 from duckrow.core.devices.inventory import WHOLE
@@ -12,17 +12,9 @@ from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.course import MemoryForecast, Tenancy
 from duckrow.core.schedule.backfill import Front
 from duckrow.core.schedule.decide import AskOf, Start, machine_has_room
-from duckrow.scheduler.memory.tenancies import Tenancies
+from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
-
-LOOKED_AT = 16  # of the jobs that wait
-
-
-def may_start_early(state: HostState, queue: Sequence[QueuedJob], machine: Machine) -> bool:
-    if not state.queue.any_needs or not state.live or not queue:
-        return False
-    return not machine.policy.enforce and len(state.gpus.given_out.models) == 1
 
 
 class EarlyChoice:

@@ -13,8 +13,7 @@ from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.course import agreed
 from duckrow.scheduler.life.stopping import Stopping
-from duckrow.scheduler.memory.early_choice import LOOKED_AT, may_start_early
-from duckrow.scheduler.memory.tenancies import Tenancies
+from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, may_start_early
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.attempts.use import AttemptUseStore

@@ -12,7 +12,6 @@ from duckrow.core.memory.knowledge import Basis
 from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
 from duckrow.scheduler.devices.pacing import Pacing
-from duckrow.scheduler.state.attempt_notes import Note
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
@@ -116,7 +115,7 @@ class Learning:
         )
         if is_more_than_same or all(each and use.peak_mb > with_margin(each.peak_mb) for each in peaks):
             self._learn(attempt, use.peak_mb, is_certain=is_more_than_same)
-            self._state.notes.make(attempt.id, Note.COUNTED)
+            self._state.notes.count(attempt.id)
 
     def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:
         machine = self._state.gpus.machine
@@ -126,7 +125,7 @@ class Learning:
         holds = tuple(Reservation(device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
         if holds != attempt.holds:
             self._learn(attempt, peak_mb, is_certain=False)
-            self._state.notes.make(attempt.id, Note.COUNTED)
+            self._state.notes.count(attempt.id)
             self._state.rehold(attempt, holds)
             self._reservations.change(attempt)
 
@@ -161,7 +160,7 @@ class Learning:
         needs = needs_from(attempt.job.needs)
         if not needs.recipe:
             return
-        runs = 0 if self._state.notes.has(attempt.id, Note.COUNTED) else 1
+        runs = 0 if attempt.id in self._state.notes.counted else 1
         for model in {self._state.gpus.model(device) for device, _ in attempt.holds}:
             self._store.learn(needs.recipe, model, peak_mb, needs.parameters if is_certain else None, runs)
             self._state.know_memory(self._store.renewed(self._state.known_memory, needs.recipe, model))

@@ -8,7 +8,6 @@ from duckrow.core.devices.device import reservations
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
 from duckrow.core.ports import Observer, Reading
-from duckrow.scheduler.state.attempt_notes import Note
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.events import EventStore
 
@@ -25,8 +24,8 @@ class MisplacedAttempts:
         for misplaced in misplaced_processes(
             readings, [self._given(each) for each in live.values() if each.follows is None], owners
         ):
-            if not self._state.notes.has(misplaced.attempt_id, Note.MISPLACED):
-                self._state.notes.make(misplaced.attempt_id, Note.MISPLACED)
+            if misplaced.attempt_id not in self._state.notes.misplaced:
+                self._state.notes.misplace(misplaced.attempt_id)
                 self._warn(live[misplaced.attempt_id], misplaced, at)
 
     def _given(self, attempt: LiveAttempt) -> Tenant:

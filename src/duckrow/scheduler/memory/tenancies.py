@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
@@ -14,6 +14,16 @@ from duckrow.core.memory.prediction import expected_of
 from duckrow.scheduler.state.host_state import HostState
 
 _TELLS_S = 8.0  # after less time, readings are too far apart to tell how exactly a run keeps to its course
+
+LOOKED_AT = 16
+"""How many of the jobs that wait may start early."""
+
+
+def may_start_early(state: HostState, queue: Sequence[QueuedJob], machine: Machine) -> bool:
+    """Whether what they will take matters: some run, others wait, and nobody must keep to what was reserved."""
+    if not state.queue.any_needs or not state.live or not queue:
+        return False
+    return not machine.policy.enforce and len(state.gpus.given_out.models) == 1
 
 
 class Tenancies:

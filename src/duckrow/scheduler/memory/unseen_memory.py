@@ -12,7 +12,6 @@ from duckrow.core.ports import Observer, Reactor
 from duckrow.devices.locks.gpu_locks import GpuLocks
 from duckrow.devices.locks.lock_patience import LONGEST_S
 from duckrow.kernel.process import user_name
-from duckrow.scheduler.state.attempt_notes import Note
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.state.unseen import UnseenReservation
 
@@ -90,11 +89,11 @@ class UnseenMemory:
             self._reserve(attempt, mono)
 
     def _is_new(self, attempt: LiveAttempt) -> bool:
-        return attempt.job.needs is not None and not self._state.notes.has(attempt.id, Note.MET)
+        return attempt.job.needs is not None and attempt.id not in self._state.notes.met
 
     def _reserve(self, attempt: LiveAttempt, mono: float) -> None:
         if attempt.job.needs is not None:
-            self._state.notes.make(attempt.id, Note.MET)
+            self._state.notes.meet(attempt.id)
         if not attempt.has_gpu or not self._keeps_others_away(attempt.job):
             return
         names = tuple(self._lock_name(device) for device, _ in attempt.holds)

@@ -20,7 +20,6 @@ from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
-from duckrow.scheduler.state.attempt_notes import Note
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.use import AttemptUseStore
 from duckrow.store.hosts import DAEMON
@@ -126,7 +125,7 @@ class Watch:
         running = (attempt for attempt in self._state.live.values() if attempt.follows is None and attempt.has_gpu)
         oldest = next(running, None)
         if oldest is not None:
-            often_s = _CALM_S if self._state.notes.any(Note.MET) else _SLOW_S  # if we miss a peak, we learn a wrong one
+            often_s = _CALM_S if self._state.notes.met else _SLOW_S  # if we miss a peak, we learn a wrong one
             return max(oldest.started.mono + _OLD_ENOUGH_S, read_mono + often_s)
         if self._state.trust.may_pass:
             return read_mono + _SLOW_S
@@ -136,7 +135,7 @@ class Watch:
         """Whether somebody waits for the next reading."""
         if self._state.reading.others_matter or self._state.unseen or self._state.reading.is_looked_at(mono):
             return True
-        learners = self._state.live.values() if self._state.notes.any(Note.MET) else ()
+        learners = self._state.live.values() if self._state.notes.met else ()
         return any(attempt.follows is None and self.learning.still_learns(attempt) for attempt in learners)
 
     def is_looked_for_faults(self, mono: float) -> bool:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
-
-class Note(Enum):
-    COUNTED = "its memory use was learned when it became flat"
-    MET = "it was checked for memory that it has reserved and not taken yet"
-    MISPLACED = "people were told that it uses a GPU that it was not given"
-
 
 class AttemptNotes:
     def __init__(self) -> None:
-        self._of: dict[int, set[Note]] = {}
+        self.counted: set[int] = set()  # their memory use was learned when it became flat
+        self.met: set[int] = set()  # they were checked for memory that they have reserved and not taken yet
+        self.misplaced: set[int] = set()  # people were told that they use a GPU that they were not given
 
-    def make(self, attempt_id: int, note: Note) -> None:
-        self._of.setdefault(attempt_id, set()).add(note)
+    def count(self, attempt_id: int) -> None:
+        self.counted.add(attempt_id)
 
-    def has(self, attempt_id: int, note: Note) -> bool:
-        return note in self._of.get(attempt_id, ())
+    def meet(self, attempt_id: int) -> None:
+        self.met.add(attempt_id)
 
-    def any(self, note: Note) -> bool:
-        """Whether any attempt has it."""
-        return any(note in notes for notes in self._of.values())
+    def misplace(self, attempt_id: int) -> None:
+        self.misplaced.add(attempt_id)
 
     def forget(self, attempt_id: int) -> None:
         """It is over."""
-        if self._of:
-            self._of.pop(attempt_id, None)
+        for attempts in (self.counted, self.met, self.misplaced):
+            attempts.discard(attempt_id)

@@ -9,6 +9,7 @@ from duckrow.core.clock import Now
 from duckrow.core.devices.device import Reservations, only_gpus
 from duckrow.core.devices.inventory import Ledger, Seat, book, unbook
 from duckrow.core.devices.machine import BARE, Machine
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.memory.knowledge import Knowledge
@@ -55,11 +56,10 @@ class HostState:
         # Devices.
         self.seats: list[Seat] = list(seats)  # replaced when devices come or go; in place, only their order changes
         self.drained: frozenset[str] = frozenset()  # get no new job, because a person said so
-        self.set_aside: frozenset[str] = frozenset()  # get no new job, because they look broken
         self.gpus = KnownGpus(self.seats, machine)
         self.observation = Observation()  # what was read of the GPUs
         self.reading = ReadingNeeds(machine)
-        self.trust = GpuTrust()
+        self.trust = GpuTrust()  # which of them get no new job, because they look broken
         self.mps = MpsUse()
         # Memory.
         # How much recipes take, as the database says: a new object whenever something was learned.
@@ -130,17 +130,17 @@ class HostState:
 
     @property
     def any_out_of_use(self) -> bool:
-        return bool(self.drained or self.set_aside)
+        return bool(self.drained or self.trust.aside)
 
     def usable(self, seats: list[Seat]) -> list[Seat]:
         """The seats whose devices may get a job."""
         if not self.any_out_of_use:
             return seats
-        out = self.drained | self.set_aside
+        out = self.drained | self.trust.aside.keys()
         return [seat for seat in seats if out.isdisjoint(seat.devices)]
 
     def not_set_aside(self, seats: Iterable[Seat]) -> list[Seat]:
-        return [seat for seat in seats if self.set_aside.isdisjoint(seat.devices)]
+        return [seat for seat in seats if self.trust.aside.keys().isdisjoint(seat.devices)]
 
     def pending(self) -> set[int]:
         """Attempts with a report that is not yet on disk."""
@@ -245,9 +245,13 @@ class HostState:
         """Exactly these devices get no new jobs."""
         self.drained = devices
 
-    def put_aside(self, devices: Iterable[str]) -> None:
-        """Exactly these devices look broken."""
-        self.set_aside = frozenset(devices)
+    def set_gpu_aside(self, gpu: SetAside) -> None:
+        self.trust.set_aside(gpu)
+        self.look_again()
+
+    def give_gpu_out(self, device: str) -> None:
+        """It may be used again."""
+        self.trust.give_out(device)
         self.look_again()
 
     def take_last_freed_first(self) -> None:
