@@ -139,7 +139,7 @@ while not os.path.exists("go") and time.monotonic() < deadline:
 def write_library(duckrow: Duckrow, name: str, source: str) -> None:
     """Installed, as far as anybody can tell: it is in a folder named site-packages."""
     folder = duckrow.work / "site-packages"
-    folder.mkdir()
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.py").write_text(source)
     duckrow.env["PYTHONPATH"] = str(folder)
 
@@ -219,6 +219,27 @@ def test_a_run_whose_modules_do_not_bear_a_fork_starts_cold_and_says_so(
         return duckrow("logs", "last").stdout
 
     until(lambda: log_of_another() == f"duckrow: this run starts cold: {why}.\nhello\n", "a cold start")
+
+
+@pytest.mark.parametrize(
+    ("source", "later"),
+    [
+        ("", True),
+        ("import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()", False),
+        ("import os; GPUS = os.environ.get('CUDA_VISIBLE_DEVICES')", False),
+        ("raise ImportError('an old version')", False),
+    ],
+)
+def test_what_torch_loads_for_the_first_optimizer_is_preloaded_if_it_bears_a_fork(
+    duckrow: Duckrow, source: str, later: bool
+) -> None:
+    write_library(duckrow, "torch/__init__", "")
+    write_library(duckrow, "torch/_dynamo", source)
+    (duckrow.work / "look.py").write_text("import sys; print('torch' in sys.modules, 'torch._dynamo' in sys.modules)")
+    duckrow.up("--slots", "1")
+    warm_up(duckrow, "--preload", "torch")
+    duckrow("submit", "--wait", "--preload", "torch", "--", PYTHON, "look.py")
+    assert duckrow("logs", "last").stdout == f"True {later}\n"
 
 
 def test_a_command_that_needs_a_shell_starts_cold_and_says_so(warm: Duckrow) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,7 +17,7 @@ import pytest
 
 from duckrow.api.machine.installation import install_command
 from duckrow.core.errors import DuckrowError
-from duckrow.web.server import listen
+from duckrow.web.server import StopRequests, listen, serve
 from duckrow.web.server_options import ServerOptions, checked_base_path, host_name
 from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 from tests.web.conftest import Server
@@ -71,6 +72,13 @@ def test_without_the_extra_it_says_how_to_install_it(duckrow: Duckrow) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.strip() == f"duckrow: The page needs uvicorn. Install: {install_command('web')}"
+
+
+def test_ctrl_c_counts_from_before_the_server_is_built(tmp_path: Path) -> None:
+    listening, serving = listen(ServerOptions(str(tmp_path), port=0), exact=True)
+    with StopRequests().heard() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        serve(listening, serving, stop)
 
 
 def test_ctrl_c_ends_it_without_a_complaint(serve: Callable[..., Server]) -> None:

@@ -7,7 +7,7 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -83,7 +83,31 @@ def _listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
+class StopRequests:
+    """Ctrl-C and SIGTERM, from before the page is announced.
+
+    A KeyboardInterrupt that is raised while modules are loaded can get lost there, and the server would run on.
+    """
+
+    def __init__(self) -> None:
+        self.any = False
+        self.on_request: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def heard(self) -> Iterator[StopRequests]:
+        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield self
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.any = True
+        self.on_request()
+
+
+def serve(listening: list[socket.socket], serving: ServerOptions, stop: StopRequests) -> None:
     """Serve until somebody stops it."""
     app, services = build(serving)
     protocol: Any = partial(TimeLimitedProtocol, connections=services.connections)
@@ -101,15 +125,16 @@ def serve(listening: list[socket.socket], serving: ServerOptions) -> None:
         timeout_keep_alive=30,
         limit_concurrency=_MOST_CONNECTIONS,
     )
-    _Server(config, services.change_feed).run(listening)
+    _Server(config, services.change_feed, stop).run(listening)
 
 
 class _Server(uvicorn.Server):
     """Ends its streams at once, because browsers never do."""
 
-    def __init__(self, config: uvicorn.Config, change_feed: ChangeFeed) -> None:
+    def __init__(self, config: uvicorn.Config, change_feed: ChangeFeed, stop: StopRequests) -> None:
         super().__init__(config)
         self._change_feed = change_feed
+        self._stop = stop
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -121,14 +146,11 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Being asked to stop is not a failure, so the signal is not raised again afterwards."""
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        self._stop.on_request = self._end
+        self.should_exit = self._stop.any
+        yield
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    def _end(self) -> None:
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._change_feed.close)

@@ -71,6 +71,28 @@ def test_one_that_still_grows_after_a_minute_is_joined_by_none_that_is_unknown(m
     assert queue.states(first, second) == ["running", "queued"]
 
 
+def test_the_next_of_a_kind_that_imports_for_long_start_as_soon_as_memory_is_seen(make_queue: MakeQueue) -> None:
+    """They use no memory for as long as the first ones did, and by then it is known whether those have grown."""
+    queue = make_queue(*gpus("24G"))
+    jobs = [queue.add(runs(gpu_mb=((5.0, 1000),)), gpus=1, needs=auto()) for _ in range(8)]
+    queue.passes(5.5)
+    assert running(queue, jobs) == 6
+    queue.passes(1.5)
+    assert running(queue, jobs) == 8
+
+
+def test_another_kind_waits_until_their_memory_is_flat(make_queue: MakeQueue) -> None:
+    queue = make_queue(*gpus("24G"))
+    jobs = [queue.add(runs(gpu_mb=((5.0, 1000),)), gpus=1, needs=auto()) for _ in range(6)]
+    other = queue.add(runs(), gpus=1, needs=auto("/other.py"))
+    queue.passes(1)
+    guessed = queue.booked()
+    queue.passes(6.5)
+    assert (running(queue, jobs), queue.state(other), queue.booked()) == (6, "queued", guessed)
+    queue.passes(1.5)
+    assert queue.booked()["0"] < guessed["0"]
+
+
 def test_growth_in_stairs_is_not_taken_for_its_end(make_queue: MakeQueue) -> None:
     """It has grown after a rest of four seconds before: the next such rest says nothing."""
     queue = make_queue(*gpus("24G"))

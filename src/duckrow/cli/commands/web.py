@@ -105,7 +105,7 @@ def _link(serving: ServerOptions) -> str:
 
 
 def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str, Any]) -> int:
-    from duckrow.web.server import listen, serve
+    from duckrow.web.server import StopRequests, listen, serve
     from duckrow.web.server_options import DEFAULT_PORT, ServerOptions, checked_base_path, is_local
 
     host, port = values["host"], values["port"]
@@ -124,15 +124,13 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
         values["gpupeasy"],
     )
     listening, serving = listen(wanted, exact=port is not None)
-    link = _link(serving)
-    _announce(serving, beside_daemon)
-    _greet(serving, link, beside_daemon)
-    if opens or (opens is None and _has_browser()):
-        _open(home, link)
-    try:
-        serve(listening, serving)
-    except KeyboardInterrupt:
-        pass  # before the server handles signals, or once more while it ends
+    with StopRequests().heard() as stop:
+        link = _link(serving)
+        _announce(serving, beside_daemon)
+        _greet(serving, link, beside_daemon)
+        if opens or (opens is None and _has_browser()):
+            _open(home, link)
+        serve(listening, serving, stop)
     return EXIT_OK
 
 

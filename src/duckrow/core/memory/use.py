@@ -15,6 +15,9 @@ FLAT_S = 3.0
 _IDLE_FLAT_S = 15.0
 """The same while its GPU is idle: the job is still reading its data, and will take its memory later."""
 
+_LEAST_FLAT_S = 1.0
+"""The same, at least, if those that may join it take their time: three readings."""
+
 _LONGEST_FLAT_S = 60.0
 """The same, at most, for one that grows in steps: it must be flat for twice its longest step so far."""
 
@@ -67,10 +70,13 @@ class Use:
         self._busy_sum, self._busy_count = float(sum(busy for _, _, busy in curve)), len(curve)
         self._step_s = curve[-1][0] / _CURVE_POINTS if curve else 0.0
 
-    def is_flat(self, mono: float) -> bool:
-        """Whether it uses memory, and the amount has not changed for a while."""
+    def is_flat(self, mono: float, ahead_s: float = 0.0) -> bool:
+        """Whether it uses memory, and the amount has not changed for a while.
+
+        `ahead_s`: how long those that may join it take before they use any memory. By then, the while is over.
+        """
         is_idle = all(busy == 0 for at, _, busy in self._recent if at >= mono - FLAT_S)
-        since = mono - (_IDLE_FLAT_S if is_idle else FLAT_S)
+        since = mono - max((_IDLE_FLAT_S if is_idle else FLAT_S) - ahead_s, _LEAST_FLAT_S)
         window = [mb for at, mb, _ in self._recent if at >= since]
         if len(window) < 3 or self._recent[0][0] > since or min(window) == 0:
             return False

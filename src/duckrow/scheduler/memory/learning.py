@@ -87,13 +87,15 @@ class Learning:
 
         Those that still grow after a while shrink too, if they were tried out beside others: to twice what they use.
         """
+        waiting = {(needs_from(job.needs).recipe, job.preload) for job in self._state.queue.jobs}
         for attempt in list(self._state.live.values()):
             use = self._state.observation.uses.get(attempt.id)
             if use is None or attempt.follows is not None:
                 continue
+            are_like_it = waiting == {(needs_from(attempt.job.needs).recipe, None)}  # they import as long as it did
             if not self.still_learns(attempt):
                 self._learn_growth(attempt, use)
-            elif use.is_flat(mono):
+            elif use.is_flat(mono, ahead_s=(use.first_s or 0.0) if are_like_it else 0.0):
                 self._shrink(attempt, use.peak_mb)
             elif mono - attempt.started.mono > _TRIED_OUT_S and attempt.holds[0][1] != WHOLE:
                 self._shrink(attempt, use.peak_mb * 2)

@@ -17,6 +17,10 @@ from importlib.machinery import ModuleSpec
 _OURS = ("duckrow", "hydra_plugins.duckrow_launcher")  # whether installed or in somebody's clone
 _FOLDERS = ("site-packages", "dist-packages")
 
+LOADED_LATER = {"torch": ("torch._dynamo",)}
+"""What a library imports only when runs use it, as nearly all do: torch when they make an optimizer. That takes as long
+as `import torch` itself."""
+
 
 class OwnModule(BaseException):
     """Something tried to import a module of the project. Not an Exception: a library must not catch it and continue."""

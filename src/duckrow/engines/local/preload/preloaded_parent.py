@@ -22,14 +22,27 @@ from typing import Any
 
 if __name__ == "__main__":  # by its path: the files beside it have no package
     from fresh_randomness import make_random, noting_generators  # type: ignore[import-not-found]
-    from libraries import OnlyLibraries, is_library, is_ours, libraries_of  # type: ignore[import-not-found]
+    from libraries import (  # type: ignore[import-not-found]
+        LOADED_LATER,
+        OnlyLibraries,
+        is_library,
+        is_ours,
+        libraries_of,
+    )
 else:
     from duckrow.engines.local.preload.fresh_randomness import make_random, noting_generators
-    from duckrow.engines.local.preload.libraries import OnlyLibraries, is_library, is_ours, libraries_of
+    from duckrow.engines.local.preload.libraries import (
+        LOADED_LATER,
+        OnlyLibraries,
+        is_library,
+        is_ours,
+        libraries_of,
+    )
 
 EXIT_REQUEUE = 75
 READY = b"ready"
 _TAG = "DUCKROW_TAG"
+_NOTHING_LATER = "DUCKROW_NOTHING_LATER"  # set for ourselves alone
 _OWN_VARIABLES = frozenset(
     "CUDA_VISIBLE_DEVICES DUCKROW_JOB_ID DUCKROW_ATTEMPT DUCKROW_RUN_DIR DUCKROW_METRICS DUCKROW_ARRAY_INDEX"
     " DUCKROW_ARRAY_ID SLURM_ARRAY_TASK_ID SLURM_ARRAY_JOB_ID SLURM_JOB_ID MASTER_PORT".split()
@@ -43,7 +56,11 @@ def main() -> None:
     orders = _channel(int(sys.argv[1]))
     modules = [name for name in sys.argv[2].split(",") if name]
     tag_place = _place_of_tag()
-    _say(orders, _warm_up(modules, sys.argv[3:]))
+    nothing_later = os.environ.pop(_NOTHING_LATER, None) is not None
+    why_cold = _warm_up(modules, sys.argv[3:], not nothing_later)
+    if why_cold and _loaded_later() and not nothing_later:  # perhaps runs can be forked without these
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, _NOTHING_LATER: "1"})
+    _say(orders, why_cold)
     run = _serve(orders, tag_place)
     if run is not None:
         run.go()
@@ -52,12 +69,17 @@ def main() -> None:
 # -- becoming warm ----------------------------------------------------------------------------------------------------
 
 
-def _warm_up(modules: list[str], first: list[str]) -> str:
-    """Import, ready for runs like this first one; why runs cannot be forked from here, or nothing."""
+def _warm_up(modules: list[str], first: list[str], more: bool) -> str:
+    """Import, ready for runs like this first one; why runs cannot be forked from here, or nothing.
+
+    `more`: also what these libraries load later.
+    """
     path = list(sys.path)
     sys.path.insert(0, os.getcwd())
     with _only_libraries(), _reads_of_own_variables() as read, noting_generators():
         why_cold = _import(modules, first[2:])
+        if more and not why_cold:
+            _import_later()
     sys.path[:] = path
     gc.collect()
     gc.freeze()  # all runs share these pages, so the garbage collector must not touch them
@@ -84,6 +106,19 @@ def _import(modules: list[str], arguments: list[str]) -> str:
     for name in filter(is_ours, modules):
         getattr(sys.modules[name], "before_forks", _nothing)(arguments)
     return ""
+
+
+def _import_later() -> None:
+    for library in LOADED_LATER.keys() & sys.modules.keys():
+        for name in LOADED_LATER[library]:
+            try:
+                importlib.import_module(name)
+            except BaseException:  # this version has none: a run that needs it will say so
+                pass
+
+
+def _loaded_later() -> bool:
+    return any(name in sys.modules for names in LOADED_LATER.values() for name in names)
 
 
 def _nothing(arguments: list[str]) -> list[str]:
