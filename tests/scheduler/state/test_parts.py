@@ -13,7 +13,6 @@ from duckrow.core.memory.knowledge import RecipePeak
 from duckrow.core.ports import CoreTime, Gpu
 from duckrow.core.schedule.pace import BestPace, Finished
 from duckrow.scheduler.state.attempt_notes import AttemptNotes
-from duckrow.scheduler.state.early import StartedEarly
 from duckrow.scheduler.state.gpu_paces import GpuPaces
 from duckrow.scheduler.state.gpu_trust import GpuTrust
 from duckrow.scheduler.state.known_gpus import KnownGpus
@@ -21,9 +20,10 @@ from duckrow.scheduler.state.line_pace import LinePace
 from duckrow.scheduler.state.mps_use import MpsUse
 from duckrow.scheduler.state.next_delays import NextDelays
 from duckrow.scheduler.state.reading_needs import ReadingNeeds
+from duckrow.scheduler.state.started_early import StartedEarly
 from duckrow.scheduler.state.tick_failures import TickFailures
 from duckrow.scheduler.state.told import Told
-from duckrow.scheduler.state.unseen import UnseenReservations
+from duckrow.scheduler.state.unseen_reservations import UnseenReservations
 from duckrow.scheduler.state.wish_cursor import AT_A_TIME, WishCursor
 
 KEY = ("/train.py", "RTX")

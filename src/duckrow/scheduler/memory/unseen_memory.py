@@ -13,7 +13,7 @@ from duckrow.devices.locks.gpu_locks import GpuLocks
 from duckrow.devices.locks.lock_patience import LONGEST_S
 from duckrow.kernel.process import user_name
 from duckrow.scheduler.state.host_state import HostState
-from duckrow.scheduler.state.unseen import UnseenReservation
+from duckrow.scheduler.state.unseen_reservations import UnseenReservation
 
 _COUNTS_AS_ALL = 0.85  # of what it holds: the margin is seldom used, so we do not wait for it
 _ANY = 0.001  # the smallest part of a GPU that can be seen

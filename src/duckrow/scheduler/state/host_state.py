@@ -17,7 +17,6 @@ from duckrow.core.memory.observation import Observation
 from duckrow.core.ports import Report
 from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.scheduler.state.attempt_notes import AttemptNotes
-from duckrow.scheduler.state.early import StartedEarly
 from duckrow.scheduler.state.gpu_paces import GpuPaces
 from duckrow.scheduler.state.gpu_trust import GpuTrust
 from duckrow.scheduler.state.known_gpus import KnownGpus
@@ -27,9 +26,10 @@ from duckrow.scheduler.state.mps_use import MpsUse
 from duckrow.scheduler.state.next_delays import NextDelays
 from duckrow.scheduler.state.queue_head import QueueHead
 from duckrow.scheduler.state.reading_needs import ReadingNeeds
+from duckrow.scheduler.state.started_early import StartedEarly
 from duckrow.scheduler.state.tick_failures import TickFailures
 from duckrow.scheduler.state.told import Told
-from duckrow.scheduler.state.unseen import UnseenReservations
+from duckrow.scheduler.state.unseen_reservations import UnseenReservations
 from duckrow.scheduler.state.wish_cursor import WishCursor
 
 TYPE_CHECKING = False  # most runs never ask how long jobs will run
