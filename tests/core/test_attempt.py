@@ -73,7 +73,7 @@ def test_what_an_attempt_left_behind_is_known_until_it_is_over() -> None:
 
 def test_an_attempt_has_no_exit_before_its_process_has_ended() -> None:
     runs = attempt()
-    assert (runs.exit, runs.exit_code, runs.signal) == (None, None, None)
+    assert (runs.end, runs.exit_code, runs.signal) == (None, None, None)
     runs.note_exit(Exit(None, 9, 1234.5))
     assert (runs.exit_code, runs.signal) == (None, 9)
 
@@ -81,7 +81,7 @@ def test_an_attempt_has_no_exit_before_its_process_has_ended() -> None:
 def test_an_attempt_that_is_lost_has_no_exit() -> None:
     gone = attempt()
     gone.note_loss("the machine was restarted")
-    assert (gone.exit, gone.exit_code, gone.lost_because) == (None, None, "the machine was restarted")
+    assert (gone.exit_code, gone.signal, gone.lost_because) == (None, None, "the machine was restarted")
 
 
 def test_an_end_that_somebody_saw_is_not_lost() -> None:
