@@ -176,10 +176,10 @@ def test_what_is_owed_is_owed_until_it_is_settled() -> None:
 def test_what_was_known_of_a_recipe_when_its_first_run_started_is_remembered() -> None:
     paces = GpuPaces()
     paces.load({KEY: BestPace(4, 8, 1, 2.0)})
-    paces.begin(KEY, 4)
+    paces.begin(KEY, None)
     paces.begin(("/other.py", "RTX"), 8)
     assert paces.found_before == {KEY}
-    assert paces.tried == {KEY: 4, ("/other.py", "RTX"): 8}
+    assert paces.tried == {("/other.py", "RTX"): 8}
 
 
 def test_only_the_latest_ends_of_a_recipe_tell_its_pace() -> None:

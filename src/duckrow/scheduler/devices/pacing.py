@@ -66,9 +66,8 @@ class Pacing:
         next start asks again.
         """
         for model in self._state.gpus.given_out.models:
-            key = (recipe, model)
-            if key not in self._paces.tried and (first := self._first_number(key)) is not None:
-                self._paces.begin(key, first)
+            if (recipe, model) not in self._paces.tried:
+                self._paces.begin((recipe, model), self._first_number((recipe, model)))
 
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float, busy: float | None = None) -> None:
         """Called before its reservation is released, in the tick's transaction. `busy`: its GPU, in percent."""

@@ -32,10 +32,11 @@ class GpuPaces:
     def learn(self, key: PaceKey, found: BestPace) -> None:
         self.known = {**self.known, key: found}
 
-    def begin(self, key: PaceKey, number: int) -> None:
-        """The first run of a recipe starts, this many at a time."""
-        self.tried[key] = number
+    def begin(self, key: PaceKey, number: int | None) -> None:
+        """A run starts, and no number was tried yet. None: the queue is too short for one."""
         self.found_before |= {key} & self.known.keys()
+        if number is not None:
+            self.tried[key] = number
 
     def take(self, key: PaceKey, number: int | None) -> None:
         """This many at a time from now on."""
