@@ -19,7 +19,7 @@ from duckrow.core.memory.parameters import text_of
 from duckrow.core.schedule.decide import CORES, MEMORY, AskOf, Decision, plain_ask
 from duckrow.core.schedule.run_times import RunTimes
 from duckrow.scheduler import loop
-from duckrow.scheduler.life.batch_plans import order_matters
+from duckrow.scheduler.life.learned_times import order_matters
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.decide import decide_tick
 from duckrow.scheduler.tick.seen import Seen

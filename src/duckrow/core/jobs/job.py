@@ -184,6 +184,11 @@ class Loss(NamedTuple):
     """Nobody saw how the first process of an attempt ended."""
 
     because: str
+    code: None = None  # and what else an exit tells
+    signal: None = None
+    at: None = None
+    oom_killed: None = None
+    host_peak_mb: None = None
 
 
 class FirstProcess(NamedTuple):
@@ -264,17 +269,13 @@ class LiveAttempt:
         return "" if self.first is None else self.first.identity
 
     @property
-    def exit(self) -> Exit | None:
-        """None: its first process has not ended, or nobody saw how."""
-        return self.end if isinstance(self.end, Exit) else None
-
-    @property
     def exit_code(self) -> int | None:
-        return self.end.code if isinstance(self.end, Exit) else None
+        """None: its first process has not ended, or by a signal, or nobody saw how."""
+        return None if self.end is None else self.end.code
 
     @property
     def signal(self) -> int | None:
-        return self.end.signal if isinstance(self.end, Exit) else None
+        return None if self.end is None else self.end.signal
 
     @property
     def lost_because(self) -> str:

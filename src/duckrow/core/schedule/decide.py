@@ -13,8 +13,11 @@ from duckrow.core.jobs.job import LiveAttempt, QueuedJob, Stop
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Front, Shadow
-from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.core.schedule.tried_placements import Trials
+
+TYPE_CHECKING = False  # most runs plan nothing
+if TYPE_CHECKING:
+    from duckrow.core.schedule.batch_plan import BatchPlan
 
 AskOf = Callable[[QueuedJob], Ask]
 

@@ -13,23 +13,16 @@ from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.batch_order import batch_length, best_order
 from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.core.schedule.decide import AskOf
+from duckrow.scheduler.life.learned_times import FEWEST
 from duckrow.scheduler.state.host_state import HostState
 
 TYPE_CHECKING = False  # most runs never ask how long jobs will run
 if TYPE_CHECKING:
     from duckrow.core.schedule.run_times import RunTimes
 
-_FEWEST = 3  # jobs of a batch: with fewer, their order hardly matters
 _KNOWS_BETTER = 1.5  # times as many run times are known
 _MORE_RUNS = 8  # at least
 _FEW_NEW = 0.1  # of the jobs have come since: they wait behind the others until it is worth a new plan
-
-
-def order_matters(state: HostState, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> bool:
-    """If more wait than a tick looks at, all keep their turn. If all start now, there is no order."""
-    if len(queue) < _FEWEST or not state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
-        return False
-    return len(queue) > len(seats) - len(state.live)
 
 
 class BatchPlans:
@@ -47,7 +40,7 @@ class BatchPlans:
         while len(ordered) < len(queue):
             first = len(ordered)
             batch = queue[first : first + batch_length(queue[first:])]
-            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= _FEWEST else None
+            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= FEWEST else None
             if plan is not None:
                 kept.append(plan)
                 if plan.order:

@@ -94,13 +94,13 @@ class Endings:
         attempt.ask_again()
 
     def _finish(self, attempt: LiveAttempt, now: Now, outcome: Outcome | None = None, detail: str = "") -> None:
-        seen, lost_because = attempt.exit, attempt.lost_because
+        lost_because = attempt.lost_because
         if outcome is None:
             outcome = outcome_of(attempt.exit_code, attempt.signal, attempt.stopped_for)
             if lost_because and outcome is not Outcome.KILLED:
                 outcome = Outcome.LOST
         detail = detail or lost_because or attempt.left_behind
-        at = (seen and seen.at) or now.wall
+        at = (attempt.end and attempt.end.at) or now.wall
         # By the monotonic clock, minus the time since we saw the end.
         lasted_s = max(now.mono - attempt.started.mono - max(now.wall - at, 0.0), 0.0)
         use = self._watch.ended(attempt, outcome is Outcome.SUCCEEDED, now.mono)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from duckrow.core.devices.inventory import Seat
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.scheduler.state.host_state import LEAST_S, HostState
 from duckrow.store.jobs.answers import AnswerStore
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # most runs never ask how long jobs will run
 if TYPE_CHECKING:
     from duckrow.core.schedule.run_times import RunTimes
+
+FEWEST = 3
+"""Jobs of a batch: with fewer, their order hardly matters."""
 
 _LOOKED_AT = 1000  # successful attempts
 
@@ -17,8 +24,17 @@ class LearnedTimes:
         self._state = state
         self._store = store
 
-    def read(self) -> RunTimes | None:
-        """Most runs never need them. From then on, the state learns from each attempt that ends."""
+    def for_order(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
+        """None: the order of these jobs does not matter. From the first time on, the state learns from each end."""
+        if not order_matters(self._state, queue, seats):
+            return None
         if self._state.run_times is None:
             self._state.know_times(self._store.run_times(_LOOKED_AT, LEAST_S))
         return self._state.run_times
+
+
+def order_matters(state: HostState, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> bool:
+    """If more wait than a tick looks at, all keep their turn. If all start now, there is no order."""
+    if len(queue) < FEWEST or not state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
+        return False
+    return len(queue) > len(seats) - len(state.live)

@@ -15,7 +15,6 @@ from duckrow.core.life.retry import Verdict
 from duckrow.core.memory.knowledge import Knowledge
 from duckrow.core.memory.observation import Observation
 from duckrow.core.ports import Report
-from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.scheduler.state.attempt_notes import AttemptNotes
 from duckrow.scheduler.state.gpu_paces import GpuPaces
 from duckrow.scheduler.state.gpu_trust import GpuTrust
@@ -32,8 +31,9 @@ from duckrow.scheduler.state.told import Told
 from duckrow.scheduler.state.unseen_reservations import UnseenReservations
 from duckrow.scheduler.state.wish_cursor import WishCursor
 
-TYPE_CHECKING = False  # most runs never ask how long jobs will run
+TYPE_CHECKING = False  # most runs never ask how long jobs will run, and plan nothing
 if TYPE_CHECKING:
+    from duckrow.core.schedule.batch_plan import BatchPlan
     from duckrow.core.schedule.run_times import RunTimes
 
 LEAST_S = 1.0

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.schedule.decide import AskOf, Decision, Start, decide
-from duckrow.scheduler.life.batch_plans import BatchPlans
 from duckrow.scheduler.memory.tenancies import may_start_early
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
@@ -19,9 +18,10 @@ def decide_tick(state: HostState, seen: Seen, ask_of: AskOf, now: Now) -> Decisi
     """
     plans = None
     if seen.run_times:
-        queue, plans = BatchPlans(state, seen.run_times, ask_of).in_order(
-            seen.queue, seen.seats, seen.machine, now.mono
-        )
+        from duckrow.scheduler.life.batch_plans import BatchPlans  # most runs need none
+
+        batch_plans = BatchPlans(state, seen.run_times, ask_of)
+        queue, plans = batch_plans.in_order(seen.queue, seen.seats, seen.machine, now.mono)
         seen = seen._replace(queue=queue)
     live, queue, machine = state.live.values(), seen.queue, seen.machine
     decision = decide(now.mono, live, queue, seen.seats, state.booked, seen.room, machine, ask_of)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.scheduler.life.batch_plans import order_matters
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.state.queue_head import HEAD
 from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
@@ -89,8 +88,7 @@ class ObservePhase:
         if head.any_needs:
             room |= state.limits.of_machine(machine, live)
         seats = state.usable(state.seats)
-        times = self._collaborators.learned_times.read() if order_matters(state, queue, seats) else None
-        return Seen(queue, seats, machine, room, times)
+        return Seen(queue, seats, machine, room, self._collaborators.learned_times.for_order(queue, seats))
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
         """The jobs that may start. None of them belongs to a scope that has reached its limit."""

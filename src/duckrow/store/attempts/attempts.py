@@ -69,7 +69,6 @@ class AttemptStore:
 
     def finish(self, attempt: LiveAttempt, outcome: Outcome, at: float, detail: str) -> bool:
         """Close the attempt's row; False if somebody else already has."""
-        seen = attempt.exit
         closed = self._database.execute(
             _SQL["finish_attempt"],
             {
@@ -83,7 +82,7 @@ class AttemptStore:
                 "pid": attempt.pid,
                 "log": to_sql(attempt.log),
                 "started_at": attempt.started_at,
-                "host_peak_mb": None if seen is None else seen.host_peak_mb,
+                "host_peak_mb": None if attempt.end is None else attempt.end.host_peak_mb,
             },
         )
         return closed.rowcount == 1
