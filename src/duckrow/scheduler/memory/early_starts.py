@@ -11,9 +11,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.states import Outcome
-from duckrow.core.memory.course import agreed
 from duckrow.scheduler.life.stopping import Stopping
-from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, may_start_early
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.attempts.use import AttemptUseStore
@@ -30,7 +28,6 @@ class EarlyStarts:
         self._stopping = stopping
         self._uses = uses
         self._reservations = reservations
-        self._tenancies = Tenancies(state)
 
     # -- what those that started early still lack -------------------------------------------------------------
 
@@ -86,27 +83,36 @@ class EarlyStarts:
             return False
         if any(attempt.stop is not None for attempt in here):  # what it uses is about to be free
             return False
+        from duckrow.scheduler.memory.tenancies import Tenancies  # most runs need none
+
         entitled = [each for each in here if each.job.id not in self._state.early.owed]
-        tenancies = [self._tenancies.of(each, gpu, machine, mono) for each in entitled]
+        tenancies = [Tenancies(self._state).of(each, gpu, machine, mono) for each in entitled]
         return sum(max(each.most_mb(0.0, _SOON_S) - each.used_mb, 0) for each in tenancies) > reading.free_mb
 
     # -- what is known ----------------------------------------------------------------------------------------
 
     def learn(self, queue: Sequence[QueuedJob], machine: Machine) -> None:
         """Read what a decision may ask: what the runs here, and those that wait, did before."""
-        self._compare()
+        if self._state.early.knows_courses:
+            self._compare()
+        if not self._state.queue.any_needs:
+            return
+        from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, may_start_early  # most runs need none
+
         if not may_start_early(self._state, queue, machine):
             return
         jobs = [*queue[:LOOKED_AT], *(attempt.job for attempt in self._state.live.values())]
         for needs in map(needs_from, {job.needs for job in jobs if job.needs is not None}):
-            peak = self._tenancies.peak_of(needs)
+            peak = Tenancies(self._state).peak_of(needs)
             if peak is not None and not self._state.early.is_read(needs.recipe, peak):
                 self._state.early.read(needs.recipe, peak, self._uses.courses(needs.recipe))
 
     def _compare(self) -> None:
         """How exactly the runs that have just ended did what the same command did before."""
+        from duckrow.core.memory.course import agreed
+
         early = self._state.early
-        for attempt, verdict, at in self._state.ends if early.knows_courses else ():
+        for attempt, verdict, at in self._state.ends:
             needs = needs_from(attempt.job.needs)
             course = agreed(early.courses(needs.recipe, needs.parameters))
             if course is not None and verdict.outcome is Outcome.SUCCEEDED:

@@ -21,7 +21,7 @@ LOOKED_AT = 16
 
 def may_start_early(state: HostState, queue: Sequence[QueuedJob], machine: Machine) -> bool:
     """Whether what they will take matters: some run, others wait, and nobody must keep to what was reserved."""
-    if not state.queue.any_needs or not state.live or not queue:
+    if not state.live or not queue:
         return False
     return not machine.policy.enforce and len(state.gpus.given_out.models) == 1
 

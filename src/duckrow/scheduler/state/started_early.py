@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from duckrow.core.memory.course import Course
 from duckrow.core.memory.knowledge import RecipePeak
+
+TYPE_CHECKING = False  # most runs need none
+if TYPE_CHECKING:
+    from duckrow.core.memory.course import Course
 
 _COMPARED = 16  # runs of a recipe: older ones may have been in other company
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.schedule.decide import AskOf, Decision, Start, decide
-from duckrow.scheduler.memory.tenancies import may_start_early
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 
@@ -25,13 +24,15 @@ def decide_tick(state: HostState, seen: Seen, ask_of: AskOf, now: Now) -> Decisi
         seen = seen._replace(queue=queue)
     live, queue, machine = state.live.values(), seen.queue, seen.machine
     decision = decide(now.mono, live, queue, seen.seats, state.booked, seen.room, machine, ask_of)
-    if not decision.starts and may_start_early(state, queue, machine):
+    if not decision.starts and state.queue.any_needs:
         decision = decision._replace(starts=_early_starts(state, seen, ask_of, now.mono))
     return decision if plans is None else decision._replace(plans=plans)
 
 
 def _early_starts(state: HostState, seen: Seen, ask_of: AskOf, mono: float) -> Sequence[Start]:
     from duckrow.scheduler.memory.early_choice import EarlyChoice  # most runs need none
+    from duckrow.scheduler.memory.tenancies import may_start_early
 
-    start = EarlyChoice(state, seen, ask_of, mono).choose()
+    may_start = may_start_early(state, seen.queue, seen.machine)
+    start = EarlyChoice(state, seen, ask_of, mono).choose() if may_start else None
     return () if start is None else (start,)
