@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from tests.sources import dotted, nodes_of, tree_of
 
 pytestmark = pytest.mark.no_cover  # nothing of ours runs here, and to read our modules would take twice as long
@@ -325,8 +325,77 @@ def writes_from_outside(module: str, source: str, into: frozenset[str]) -> list[
     return [
         f"{module} (line {target.lineno}) writes `{ast.unparse(target)}`: that changes by its own moves"
         for target in targets
-        if isinstance(target, ast.Attribute) and target.attr in into and _last_name(target.value) in _CALLED[into]
+        if isinstance(target, ast.Attribute) and (_is_of(target, into) or _is_part_of_state(target, into))
     ]
+
+
+def _is_of(target: ast.Attribute, into: frozenset[str]) -> bool:
+    return target.attr in into and _last_name(target.value) in _CALLED[into]
+
+
+def _is_part_of_state(target: ast.Attribute, into: frozenset[str]) -> bool:
+    """`state.early.owed`: what belongs to a part."""
+    owners = dotted(target.value).split(".")
+    return into is _OF_A_STATE and any(name in _CALLED[into] for name in owners[:-1]) and owners[-1] in into
+
+
+_ROOMS_WITHOUT_MEMORY = tuple(f"duckrow.scheduler.{room}." for room in ("tick", "life", "devices", "memory"))
+_HANDLES = {  # what a class there may keep all the same: no decision depends on what it is, only on what it answers
+    "DeviceReader": "the thread that asks the driver, and whether an answer is on its way",
+    "MpsSharing._mps": "the server of MPS, once it was started",
+    "Recovery._watched_hosts": "whose pidfds the reactor watches",
+    "Watch._reader": "who asks the driver, once there is something to ask",
+}
+_CONTAINERS = ("dict", "list", "set", "deque", "Counter", "defaultdict", "OrderedDict")
+
+
+def memory_of_its_own(module: str, source: str) -> list[str]:
+    """The places where a module keeps something for the next tick: only the state of a host may do that."""
+    tree = tree_of(source)
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    kept: list[tuple[ast.AST, str]] = [
+        (node, ast.unparse(target)) for node in tree.body for target in _made_fresh(node) if _is_empty(node)
+    ]
+    kept += [
+        (node, f"{of.name}.{ast.unparse(target).removeprefix('self.')}")
+        for of in classes
+        for method in of.body
+        if isinstance(method, ast.FunctionDef)
+        for node in ast.walk(method)
+        for target in (_made_fresh(node) if method.name == "__init__" else _assigned_by(node))
+        if _first_name(target) == "self"
+    ]
+    return [
+        f"{module} (line {node.lineno}) keeps `{name}`: what changes while a host runs belongs into scheduler/state"
+        for node, name in kept
+        if isinstance(node, ast.stmt) and not {name, name.partition(".")[0]} & _HANDLES.keys()
+    ]
+
+
+def _made_fresh(node: ast.AST) -> Sequence[ast.expr]:
+    """What is given a value that knows nothing yet: `[]`, `deque(maxlen=5)`, `Crowds()`."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+        return ()
+    value, is_fresh = node.value, isinstance(node.value, ast.Dict | ast.List | ast.Set)
+    if isinstance(value, ast.Call):
+        is_fresh = _last_name(value.func) in _CONTAINERS or not (value.args or value.keywords)
+    return (node.targets if isinstance(node, ast.Assign) else [node.target]) if is_fresh else ()
+
+
+def _is_empty(node: ast.AST) -> bool:
+    """A table that a module begins with is a rule; an empty one is there to be filled."""
+    value = getattr(node, "value", None)
+    return isinstance(value, ast.Call) or not getattr(value, "keys", getattr(value, "elts", ()))
+
+
+def _assigned_by(node: ast.AST) -> Iterator[ast.expr]:
+    return iter(()) if isinstance(node, ast.Call) else _changed_by(node)
+
+
+def _first_name(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 _CHANGES = frozenset("append extend insert pop popitem remove clear update setdefault sort reverse add discard".split())
@@ -469,15 +538,61 @@ def test_only_its_own_moves_change_the_state_of_a_host() -> None:
 
 def test_the_state_of_a_host_knows_nothing_but_rules() -> None:
     imports = all_imports()
-    allowed = {
-        "duckrow.scheduler.state",
-        "duckrow.scheduler.life.limits",
-        "duckrow.scheduler.tick.queue_head",
-        "duckrow.scheduler.life.wish_cursor",
-    }
+    allowed = {module for module in imports if module.startswith("duckrow.scheduler.state.")}
     known = {found.module for module in allowed for found in imports[module] if found.module.startswith("duckrow.")}
     outside = [module for module in known - allowed if not module.startswith("duckrow.core.")]
     assert not outside, f"The state touches no store, engine or file, but it imports {', '.join(outside)}."
+
+
+def test_nothing_but_the_state_of_a_host_remembers_anything() -> None:
+    """`observe`, `decide`, `record`, `act` and who helps them are rules and ports."""
+    sources = {name: path.read_text() for name, path in modules() if name.startswith(_ROOMS_WITHOUT_MEMORY)}
+    assert len(sources) > 30
+    kept = [place for name, source in sources.items() for place in memory_of_its_own(name, source)]
+    assert not kept, "\n".join(kept)
+
+
+def test_every_handle_that_a_port_may_keep_is_there() -> None:
+    text = "\n".join(path.read_text() for name, path in modules() if name.startswith(_ROOMS_WITHOUT_MEMORY))
+    gone = [name for name in _HANDLES if not re.search(rf"\b{name.split('.')[-1]}\b", text)]
+    assert not gone, f"Nobody keeps {', '.join(gone)} any more: take it out of the table."
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "def note(self): self._seen = 1",
+        "def note(self): self._seen += 1",
+        "def note(self): self._seen['a'], self._last = 1, 2",
+        "def note(self): del self._seen['a']",
+        "def note(self): self._state.queue.stale = True",
+        "def __init__(self): self._seen: dict[str, int] = {}",
+        "def __init__(self): self._seen = deque(maxlen=5)",
+        "def __init__(self): self._crowds = Crowds()",
+    ],
+)
+def test_a_helper_that_remembers_is_found(method: str) -> None:
+    assert memory_of_its_own("duckrow.scheduler.life.endings", f"class Endings:\n    {method}")
+
+
+@pytest.mark.parametrize("source", ["_ports = deque(maxlen=256)", "_seen: dict[str, int] = {}", "_lock = Lock()"])
+def test_a_module_that_remembers_is_found(source: str) -> None:
+    assert memory_of_its_own("duckrow.scheduler.life.endings", source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class A:\n    def __init__(self, state): self._state = state",
+        "class A:\n    def __init__(self, state): self._hint = PreloadHint(state)",
+        "class A:\n    def note(self): self._state.note(7)",
+        "class A:\n    def note(self): found = {}; found['a'] = 1",
+        "_NAMES = {'a': 1}",
+        "_FEWEST = 3",
+    ],
+)
+def test_a_helper_that_only_knows_its_ports_is_let_through(source: str) -> None:
+    assert not memory_of_its_own("duckrow.scheduler.life.endings", source)
 
 
 def test_only_who_hosts_the_loop_knows_it() -> None:
@@ -686,13 +801,18 @@ def test_a_circle_that_a_late_import_hides_is_found(late: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["attempt.pid = 7", "a.attempt.holds = ()", "attempt.pid, attempt.process = 7, ''", "order.attempt.stop_step += 1"],
+    [
+        "attempt.stop = None",
+        "a.attempt.holds = ()",
+        "attempt.first, attempt.end = one, None",
+        "order.attempt.number += 1",
+    ],
 )
 def test_a_write_into_an_attempt_is_found(source: str) -> None:
     assert writes_from_outside("duckrow.scheduler.life.endings", source, _OF_AN_ATTEMPT)
 
 
-@pytest.mark.parametrize("source", ["attempt.begin(now)", "self.pid = 7", "attempt = other", "attempt.memo = 1"])
+@pytest.mark.parametrize("source", ["attempt.begin(now)", "self.stop = None", "attempt = other", "attempt.memo = 1"])
 def test_a_move_of_an_attempt_is_let_through(source: str) -> None:
     assert not writes_from_outside("duckrow.scheduler.life.endings", source, _OF_AN_ATTEMPT)
 
@@ -707,6 +827,9 @@ def test_a_move_of_an_attempt_is_let_through(source: str) -> None:
         "del self._state.live[7]",
         "self._state.lined_up.pop(7)",
         "state.reports.append(report)",
+        "self._state.early.owed[7] = 1",
+        "state.early.owed.pop(7)",
+        "self._state.reading.read_mono = mono",
     ],
 )
 def test_a_write_into_a_state_is_found(source: str) -> None:

@@ -185,7 +185,7 @@ def test_every_exit_code_is_explained() -> None:
 def test_every_variable_of_a_job_is_explained() -> None:
     documented = rows_of((DOCS / "cli.md").read_text(), "The variables of a job")
     of_array = attempt(job(array_id=7, array_index=3), holds=(("0", 1), ("1", 1)))
-    variables = {**extra_environment(of_array, "/folder"), **launcher_environment(of_array)}
+    variables = {**extra_environment(of_array, "/folder"), **launcher_environment(of_array, lambda: 7)}
     assert documented == {name.decode() for name in variables}
 
 

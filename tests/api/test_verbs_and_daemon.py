@@ -12,10 +12,11 @@ from duckrow.api.devices.wishes import wish_of_devices
 from duckrow.api.jobs.edit import edit, spec_of
 from duckrow.api.jobs.pause import pause, resume
 from duckrow.core.devices.inventory import cpu_seats
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.errors import DuckrowError, UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.wishes import DeviceWish
-from duckrow.store.devices.set_aside import SetAside, SetAsideStore
+from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.hosts import DAEMON
 from tests.scheduler.conftest import MakeQueue, make_queue, new_database  # noqa: F401
 from tests.scheduler.language import Queue, fails, gpus, ignores_sigterm, runs, slots

@@ -36,7 +36,7 @@ class Endings:
         ended = attempt(
             job(id=self._count, command=f"python train.py --seed {self._count}"),
             log=str(path),
-            exit=Exit(exit_code, signal),
+            end=Exit(exit_code, signal),
         )
         self.report.add(ended, Verdict(outcome, again, detail=detail), 1010.0)
         return ended

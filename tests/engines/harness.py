@@ -101,7 +101,7 @@ class Life:
     def begin(self, does: str) -> LiveAttempt:
         """Start it, and wait until it listens."""
         attempt = self.start(does)
-        attempt.process = self.wait_for(Started, attempt).process
+        attempt.has_process(*self.wait_for(Started, attempt)[1:])
         if self._prints_ready:
             until(lambda: os.path.exists(attempt.log) and "ready" in Path(attempt.log).read_text(), "its first word")
         return attempt

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Started, Vanished
 from duckrow.engines.dry.engine import DryEngine
 from duckrow.engines.local.engine import LocalEngine
@@ -116,7 +117,7 @@ def test_reports_never_wait_and_are_given_once(harness: Harness) -> None:
 def test_the_first_step_asks_and_the_attempt_may_end_well(harness: Harness) -> None:
     def body(life: Life) -> None:
         attempt = life.begin("ends well when asked")
-        attempt.stop_began_mono = life.now().mono
+        attempt.begin_stop(Outcome.KILLED, life.now().mono)
         life.engine.stop(attempt, 1)
         assert life.wait_for(Ended, attempt).exit_code == 0
 
@@ -126,7 +127,7 @@ def test_the_first_step_asks_and_the_attempt_may_end_well(harness: Harness) -> N
 def test_the_second_step_ends_one_that_does_not_listen(harness: Harness) -> None:
     def body(life: Life) -> None:
         attempt = life.begin("ignores SIGTERM")
-        attempt.stop_began_mono = life.now().mono
+        attempt.begin_stop(Outcome.KILLED, life.now().mono)
         life.engine.stop(attempt, 1)
         assert kinds([*life.about(attempt)]) == ["Started"]
         life.engine.stop(attempt, 2)
@@ -244,7 +245,7 @@ def test_what_an_attempt_leaves_is_told_and_its_devices_are_free_when_it_is_gone
 
 def adopt(life: Life, attempt: LiveAttempt, rebooted: bool = False) -> LiveAttempt:
     """As the next host does, by what the database has of it."""
-    attempt.pid = None
+    attempt.has_process(None)
     life.engine.adopt([attempt], rebooted)
     return attempt
 

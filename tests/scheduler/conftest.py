@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +18,6 @@ from duckrow.core.jobs import job
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.scheduler import state
-from duckrow.scheduler.state import HostState
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.database import Database
 from tests.scheduler.language import Queue, slots
@@ -38,12 +39,23 @@ def _changed_only_by(*homes: str | None) -> Callable[[object, str, Any], None]:
     return write
 
 
+def _parts_of_a_state() -> list[type]:
+    homes = [importlib.import_module(f"{state.__name__}.{each.name}") for each in pkgutil.iter_modules(state.__path__)]
+    return [
+        part
+        for home in homes
+        for part in vars(home).values()
+        if isinstance(part, type) and part.__module__ == home.__name__ and not issubclass(part, tuple)
+    ]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _only_their_own_moves_change_attempts_and_states() -> Iterator[None]:
     """Whatever a test of the scheduler plays shows it too."""
     patch = pytest.MonkeyPatch()
     patch.setattr(LiveAttempt, "__setattr__", _changed_only_by(job.__file__, quick_dataclass.__file__))
-    patch.setattr(HostState, "__setattr__", _changed_only_by(state.__file__))
+    for part in _parts_of_a_state():
+        patch.setattr(part, "__setattr__", _changed_only_by(sys.modules[part.__module__].__file__))
     yield
     patch.undo()
 

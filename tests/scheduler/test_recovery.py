@@ -142,3 +142,16 @@ def test_a_host_that_ends_in_good_order_leaves_its_jobs_running(queue: Queue) ->
     queue.passes(1)
     assert queue.state(job) == "running"
     assert queue.orders() == ["start 1", "adopt 1"]
+
+
+def test_an_exit_code_that_was_seen_counts_also_if_the_host_died_while_leftovers_were_stopped(queue: Queue) -> None:
+    job = queue.add(succeeds(after_s=10, leaves_s=60, stops_after_s=None), grace_s=30)
+    queue.passes(11)
+    assert queue.state(job) == "stopping"
+    queue.dies()
+    queue.machine.lose(queue.process(job).attempt_id, queue.clock.now().mono)
+    queue.begin()
+    queue.passes(60)
+    assert queue.state(job) == "succeeded"
+    (attempt,) = queue.attempts(job)
+    assert attempt.exit_code == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import copy
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from random import Random
 from typing import Any
 
@@ -13,11 +15,18 @@ from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.life.states import Outcome
-from duckrow.core.schedule.decide import CORES, MEMORY, plain_ask
-from duckrow.scheduler.state import HostState
+from duckrow.core.memory.parameters import text_of
+from duckrow.core.schedule.decide import CORES, MEMORY, AskOf, Decision, plain_ask
+from duckrow.core.schedule.run_times import RunTimes
+from duckrow.scheduler import loop
+from duckrow.scheduler.life.learned_times import order_matters
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.decide import decide_tick
 from duckrow.scheduler.tick.seen import Seen
 from tests.core.language import attempt, cpus, gpus, job
+from tests.scheduler.conftest import MakeQueue
+from tests.scheduler.language import gpus as packed_gpus
+from tests.scheduler.language import slots, succeeds
 
 NOW = Now(5000.0, 2000.0, 2000.0)
 
@@ -68,11 +77,102 @@ def test_whatever_is_decided_nothing_that_was_given_is_changed(seed: int) -> Non
     assert decide_tick(state, seen, plain_ask, NOW) == decision
 
 
+def test_the_order_of_a_batch_is_decided_and_what_is_remembered_of_it_is_recorded() -> None:
+    state = HostState(1, cpus(1))
+    state.start(attempt(job(id=1), holds=[("cpu0", WHOLE)]))
+    batch = [job(id=number, gpus=0, command=f"sleep {number}") for number in (2, 3, 4, 5)]
+    state.queue.was_read(batch, frozenset())
+    times = RunTimes()
+    for each in batch:
+        times.note(each, 1000.0 if each.id == 5 else 10.0)
+    assert order_matters(state, batch, state.seats)
+    seen = Seen(batch, state.seats, BARE, {}, times)
+    before = picture(state, seen)
+    decision = decide_tick(state, seen, plain_ask, NOW)
+    assert picture(state, seen) == before
+    assert state.plans == ()
+    assert decision.plans is not None
+    assert [plan.jobs for plan in decision.plans] == [{2, 3, 4, 5}]
+    state.keep_plans(decision.plans)
+    assert decide_tick(state, seen, plain_ask, NOW).plans == decision.plans
+
+
+@pytest.fixture
+def decisions(monkeypatch: pytest.MonkeyPatch) -> list[Decision]:
+    """Every decision of the loop: each is made twice, and everything that was given is compared."""
+    made: list[Decision] = []
+
+    def decide_twice(state: HostState, seen: Seen, ask_of: AskOf, now: Now) -> Decision:
+        before = picture(state, seen)
+        decision = decide_tick(state, seen, ask_of, now)
+        assert picture(state, seen) == before
+        assert decide_tick(state, seen, ask_of, now) == decision
+        made.append(decision)
+        return decision
+
+    monkeypatch.setattr(loop, "decide_tick", decide_twice)
+    return made
+
+
+def test_an_early_start_is_decided_without_a_change(make_queue: MakeQueue, decisions: list[Decision]) -> None:
+    queue = make_queue(*packed_gpus("24G"))
+    late = succeeds(after_s=40, gpu_mb=((0.0, 1000), (24.0, 15_000)))
+    of_seed = [Needs(auto=True, recipe="/train.py", parameters=text_of({"seed": str(seed)})) for seed in range(2)]
+    for needs in of_seed:
+        queue.add(late, gpus=1, needs=needs)
+        queue.passes(44)
+    for needs in of_seed:
+        queue.add(late, gpus=1, needs=needs)
+    queue.passes(44)
+    owed = [start.owed for decision in decisions for start in decision.starts]
+    assert len([each for each in owed if each is not None]) == 1
+
+
+def test_the_order_of_a_batch_is_decided_without_a_change(make_queue: MakeQueue, decisions: list[Decision]) -> None:
+    queue = make_queue(slots(2))
+    for _ in range(2):
+        for seconds in (30, 20, 40, 10, 500):
+            queue.add(succeeds(after_s=seconds), command=f"python train.py --steps {seconds}")
+        queue.passes(700)
+    assert any(decision.plans for decision in decisions)
+
+
+def test_how_many_are_tried_at_a_time_is_decided_without_a_change(
+    make_queue: MakeQueue, decisions: list[Decision]
+) -> None:
+    queue = make_queue(*packed_gpus("24G"), cpus=4)
+    needs = Needs(auto=True, recipe="/train.py")
+    queue.add(succeeds(after_s=20, gpu_mb=((0.0, 1000),)), gpus=1, needs=needs)
+    queue.passes(25)
+    for _ in range(20):
+        queue.add(succeeds(after_s=20, gpu_mb=((0.0, 1000),)), gpus=1, needs=needs)
+    queue.passes(30)
+    assert max(len(decision.starts) for decision in decisions) > 1
+
+
 def picture(state: HostState, seen: Seen) -> Any:
-    """All that is given, with what has no equality of its own taken apart."""
-    parts = {**vars(state), "by job": state.booked.jobs}
-    parts |= {name: vars(parts[name]) for name in ("queue", "limits", "wishes")}
-    return copy.deepcopy((parts, seen))
+    """All that is given, taken apart down to values that can be compared."""
+    return taken_apart((state, seen, state.booked.jobs))
+
+
+def taken_apart(value: Any) -> Any:
+    if isinstance(value, (str, bytes, int, float, bool, type(None), Enum)):
+        return value
+    if isinstance(value, Mapping):
+        return [(key, taken_apart(each)) for key, each in value.items()]
+    if isinstance(value, (list, tuple, deque)):
+        return [taken_apart(each) for each in value]
+    if isinstance(value, (set, frozenset)):
+        return frozenset(value)
+    if callable(value):
+        return value
+    worked_out = _WORKED_OUT.get(type(value), ())
+    return (type(value), taken_apart({name: each for name, each in vars(value).items() if name not in worked_out}))
+
+
+_WORKED_OUT: Mapping[type, Sequence[str]] = {
+    RunTimes: ("_models", "_recipes")
+}  # what follows from the rest, when asked
 
 
 def _needs(random: Random) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from duckrow.core.errors import IllegalTransition
-from duckrow.core.jobs.job import Exit
+from duckrow.core.jobs.job import Exit, Stop
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.folder.state_folder import Folder
@@ -148,8 +148,8 @@ def test_an_attempt_is_read_back_as_it_was_written(shelf: Shelf) -> None:
         started.note_exit(Exit(None, 15))
         shelf.tick.attempts.note_exit(started)
     ((_, read),) = shelf.tick.attempts.live()
-    assert (read.state, read.pid, read.stopped_for) == (State.STOPPING, 77, Outcome.TIMED_OUT)
-    assert (read.stop_began_mono, read.exit_code, read.signal) == (at(1294.5).mono, None, 15)
+    assert (read.state, read.pid, read.stop) == (State.STOPPING, 77, Stop(Outcome.TIMED_OUT, at(1294.5).mono))
+    assert (read.exit_code, read.signal) == (None, 15)
 
 
 def test_a_finished_attempt_tells_how_it_ended_and_holds_nothing(shelf: Shelf) -> None:

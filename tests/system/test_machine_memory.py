@@ -70,12 +70,12 @@ def test_a_job_that_the_kernel_killed_for_its_memory_is_tried_again_with_more(
 def test_that_the_kernel_killed_a_stranger_does_not_mislead_where_it_counts_by_job(
     of_machine: bool, of_job: bool | None, outcome: Outcome | None
 ) -> None:
-    engine, watch = Mock(), Mock()
+    engine, state = Mock(), Mock()
     engine.ran_out_of_memory.return_value = of_machine
-    watch.gpus.machine.mem_mb = 64_000
-    attempt = Mock(stopped_for=None, log="", exit_code=None, signal=9, exit=Exit(None, 9, oom_killed=of_job))
+    state.gpus.machine.mem_mb = 64_000
+    attempt = Mock(stopped_for=None, log="", exit_code=None, signal=9, end=Exit(None, 9, oom_killed=of_job))
     attempt.job.needs = None
-    verdict = MemoryRetries(Mock(), engine, watch, Mock()).after(attempt, Outcome.FAILED, None)
+    verdict = MemoryRetries(state, Mock(), engine, Mock(), Mock()).after(attempt, Outcome.FAILED, None)
     assert (verdict and verdict.outcome) == outcome
 
 

@@ -14,7 +14,7 @@ from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.own_files import OwnFiles
 from duckrow.scheduler.life.wishes import WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.act import ActPhase
 from duckrow.scheduler.tick.collaborators import HostPorts, assemble
 from duckrow.scheduler.tick.decide import decide_tick
@@ -46,15 +46,15 @@ class Loop:
         self.reactor = reactor
         self.observer = observer or Observer()
         self.store = TickStores(database, host.id)
-        self.state = state = HostState(host.id, seats)
+        self.state = state = HostState(host.id, seats, machine)
         ports = HostPorts(database, host, self.store, engine, reactor, open_reader, self.observer, open_mps)
         self._checkpointer = Checkpointer(database)
-        self._collaborators = collaborators = assemble(state, ports, machine, self._checkpointer)
+        self._collaborators = collaborators = assemble(state, ports, self._checkpointer)
         self.watch = collaborators.watch
         self._observe = ObservePhase(state, ports, collaborators)
         self._record = RecordPhase(state, self.store, self.observer, collaborators)
         self._act = ActPhase(state, host, engine, self.observer, collaborators)
-        self._waking = Waking(state, engine, collaborators.watch, collaborators.delays, collaborators.lining_up)
+        self._waking = Waking(state, engine, collaborators.watch)
         self._failed_ticks = FailedTicks(state, reactor, self.observer, collaborators.recovery, collaborators.wishes)
         self._closed = False
         self._hear_bell()
@@ -70,17 +70,17 @@ class Loop:
         self._collaborators.broken_gpus.on_back = on_back
 
     def never_set_gpus_aside(self) -> None:
-        self._collaborators.broken_gpus.allowed = False
+        self.state.never_set_gpus_aside()
 
     def write_devices_as(self, written: Mapping[str, str] | None) -> None:
         """What jobs see instead of the names of their devices."""
-        self._act.written_devices = written
+        self.state.write_devices_as(written)
 
     # -- the life of the loop ---------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Take over what an earlier process of this host, or a dead host, has left."""
-        self.host.announce(self.state.seats, self.watch.gpus.machine)
+        self.host.announce(self.state.seats, self.state.gpus.machine)
         with self.database.transaction():
             self._collaborators.delays.begin()
             if self.host.previous.boot_id not in ("", self.host.boot_id):
@@ -114,17 +114,14 @@ class Loop:
             self._failed_ticks.survive(error)
 
     def _until_tick_s(self) -> float | None:
-        return None if self._failed_ticks.is_waited_for else self._waking.until_tick_s(self.reactor.now().mono)
+        return None if self.state.failures.is_waited_for else self._waking.until_tick_s(self.reactor.now().mono)
 
     def _tick(self) -> None:
         now = self.reactor.now()
         with self.database.transaction():
             reach("observed")
             seen = self._observe(now)
-            plans = self._collaborators.batch_plans
-            seen = seen._replace(queue=plans.in_order(seen.queue, seen.seats, seen.machine, now.mono))
             decision = decide_tick(self.state, seen, self.watch.ask_of, now)
-            decision = self._collaborators.early_starts.add(decision, seen, now)
             reach("decided")
             recorded = self._record(decision, now)
         reach("recorded")

@@ -21,6 +21,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.neighbours import Neighbour
 from duckrow.core.devices.policy import Policy
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.errors import JobGone
 from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
@@ -28,7 +29,7 @@ from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.explain import SOON
 from duckrow.store.batches import BatchStore, GroupStanding, Standing
 from duckrow.store.devices.readings import ReadingStore
-from duckrow.store.devices.set_aside import SetAside, SetAsideStore
+from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, try_lock, unlock
 from duckrow.store.jobs.control import ControlStore

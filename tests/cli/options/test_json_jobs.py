@@ -226,7 +226,7 @@ SUCCEEDED = Verdict(Outcome.SUCCEEDED, False)
 def test_an_event_tells_which_job_where_when_and_how_it_ended() -> None:
     heard = Heard()
     writer = EventWriter(heard)
-    live = attempt(job(id=7, name="n", folder="/f"), number=2, holds=(("0", 1), ("1", 1)), exit=Exit(3))
+    live = attempt(job(id=7, name="n", folder="/f"), number=2, holds=(("0", 1), ("1", 1)), end=Exit(3))
     writer.starting(live)
     writer.started(live)
     writer.ended(live, Verdict(Outcome.FAILED, True, detail="failed, retry 1 of 3"), 1002.5)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.core.schedule.backfill import MOST_OVERTAKERS
-from duckrow.scheduler.tick.queue_head import HEAD
+from duckrow.scheduler.state.queue_head import HEAD
 from tests.cli.typed.dry_duckrow import DryDuckrow
 from tests.cli.typed.shell import played
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, unbook
 from duckrow.core.devices.needs import Ask
-from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob
+from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob, Stop
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.backfill import Shadow
 from duckrow.core.schedule.decide import (
@@ -23,7 +23,7 @@ from duckrow.core.schedule.decide import (
     Decision,
     Notice,
     Start,
-    Stop,
+    StopStep,
     choose_starts,
     choose_successors,
     decide,
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 
     starts: list[Start] = []
     notices: list[Notice] = []
-    stops: list[Stop] = []
+    stops: list[StopStep] = []
     wake_mono: float | None = None
 
 
@@ -57,10 +57,10 @@ def test_an_attempt_without_a_limit_is_left_alone() -> None:
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
 def test_a_wall_clock_that_is_set_changes_nothing_of_limits_and_graces(step_s: float) -> None:
     limited = attempt(job(id=1, timeout_s=100.0, notice_signal=None), started_at=1.8e9 + step_s, started_mono=1000.0)
-    asked = attempt(job(id=2, grace_s=60.0), started_at=1.8e9 + step_s, stop_began_mono=1000.0, stop_step=1)
+    asked = attempt(job(id=2, grace_s=60.0), started_at=1.8e9 + step_s, stop=Stop(None, 1000.0, 1))
     assert decided(1059.0, limited, asked) == Told(wake_mono=1060.0)
-    assert decided(1060.0, limited, asked).stops == [Stop(asked, 2, None)]
-    assert decided(1100.0, limited).stops == [Stop(limited, 1, Outcome.TIMED_OUT)]
+    assert decided(1060.0, limited, asked).stops == [StopStep(asked, 2)]
+    assert decided(1100.0, limited).stops == [StopStep(limited, 1, Outcome.TIMED_OUT)]
 
 
 def test_an_attempt_within_its_limit_only_says_when_to_wake() -> None:
@@ -76,7 +76,7 @@ def test_a_time_limit_stands_still_while_the_attempt_is_suspended() -> None:
 @pytest.mark.parametrize("now", [1100.0, 1100.1, 5000.0])
 def test_an_attempt_over_its_limit_is_asked_to_end(now: float) -> None:
     late = attempt(job(timeout_s=100.0, grace_s=7.0), started_mono=1000.0)
-    assert decided(now, late) == Told(stops=[Stop(late, 1, Outcome.TIMED_OUT)], wake_mono=now + 7.0)
+    assert decided(now, late) == Told(stops=[StopStep(late, 1, Outcome.TIMED_OUT)], wake_mono=now + 7.0)
 
 
 def test_the_notice_comes_ahead_of_the_limit() -> None:
@@ -107,39 +107,39 @@ def test_no_notice_is_given_after_the_limit() -> None:
 
 
 def test_the_ladder_begins_with_a_request() -> None:
-    doomed = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED)
-    assert decided(2001.0, doomed) == Told(stops=[Stop(doomed, 1, Outcome.KILLED)], wake_mono=2005.0)
+    doomed = attempt(job(grace_s=5.0), stop=Stop(Outcome.KILLED, 2000.0))
+    assert decided(2001.0, doomed) == Told(stops=[StopStep(doomed, 1)], wake_mono=2005.0)
 
 
 def test_the_ladder_waits_for_the_grace() -> None:
-    asked = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED, stop_step=1)
+    asked = attempt(job(grace_s=5.0), stop=Stop(Outcome.KILLED, 2000.0, 1))
     assert decided(2004.9, asked) == Told(wake_mono=2005.0)
 
 
 def test_the_ladder_ends_with_force() -> None:
-    asked = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.TIMED_OUT, stop_step=1)
-    assert decided(2005.0, asked) == Told(stops=[Stop(asked, 2, Outcome.TIMED_OUT)])
+    asked = attempt(job(grace_s=5.0), stop=Stop(Outcome.TIMED_OUT, 2000.0, 1))
+    assert decided(2005.0, asked) == Told(stops=[StopStep(asked, 2)])
 
 
 def test_nothing_comes_after_force() -> None:
-    forced = attempt(job(grace_s=5.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
+    forced = attempt(job(grace_s=5.0), stop=Stop(Outcome.KILLED, 2000.0, 2))
     assert decided(9999.0, forced) == Told()
 
 
 def test_a_grace_of_nothing_forces_at_the_next_look() -> None:
-    doomed = attempt(job(grace_s=0.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED)
+    doomed = attempt(job(grace_s=0.0), stop=Stop(Outcome.KILLED, 2000.0))
     assert decided(2000.0, doomed).wake_mono == 2000.0
-    doomed.stop_step = 1
-    assert decided(2000.0, doomed).stops == [Stop(doomed, 2, Outcome.KILLED)]
+    doomed.take_step(1)
+    assert decided(2000.0, doomed).stops == [StopStep(doomed, 2)]
 
 
 def test_leftovers_are_cleared_without_a_reason_of_ours() -> None:
-    left = attempt(job(), stop_began_mono=2000.0, exit=Exit(0))
-    assert decided(2000.0, left).stops == [Stop(left, 1, None)]
+    left = attempt(job(), stop=Stop(None, 2000.0), end=Exit(0))
+    assert decided(2000.0, left).stops == [StopStep(left, 1)]
 
 
 def test_an_attempt_that_is_being_stopped_is_not_stopped_for_its_limit_too() -> None:
-    both = attempt(job(timeout_s=10.0), stop_began_mono=2000.0, stopped_for=Outcome.KILLED, stop_step=2)
+    both = attempt(job(timeout_s=10.0), stop=Stop(Outcome.KILLED, 2000.0, 2))
     assert decided(9999.0, both) == Told()
 
 
@@ -148,7 +148,7 @@ def test_the_wake_up_is_for_whoever_is_first() -> None:
         attempt(job(id=number, timeout_s=limit_s, notice_signal=None), started_mono=1000.0)
         for number, limit_s in enumerate((300.0, 100.0, 200.0))
     ]
-    asked = attempt(job(id=9, grace_s=60.0), stop_began_mono=1000.0, stop_step=1)
+    asked = attempt(job(id=9, grace_s=60.0), stop=Stop(None, 1000.0, 1))
     assert decided(1000.0, *limited).wake_mono == 1100.0
     assert decided(1000.0, *limited, asked).wake_mono == 1060.0
 
@@ -161,7 +161,7 @@ def test_one_tick_starts_warns_and_stops() -> None:
     assert told(decision) == Told(
         starts=[Start(waiting, reservations([("1", WHOLE)]))],
         notices=[Notice(warned)],
-        stops=[Stop(late, 1, Outcome.TIMED_OUT)],
+        stops=[StopStep(late, 1, Outcome.TIMED_OUT)],
         wake_mono=1050.0,
     )
 

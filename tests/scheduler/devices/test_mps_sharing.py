@@ -18,10 +18,9 @@ from duckrow.core.devices.policy import Policy
 from duckrow.core.jobs.job import Exit, LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gpu
-from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps_sharing import MOST_CLIENTS, MpsSharing
 from duckrow.scheduler.memory.more_memory import MemoryRetries
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.hosts import DAEMON
 from tests.core.language import job
 from tests.scheduler.language import Told
@@ -55,12 +54,11 @@ def server() -> type[Server]:
 
 class Scene:
     def __init__(self, server: type[Server] | None, mode: str = "auto", knows_gpus: bool = True) -> None:
-        self.state = HostState(DAEMON, parse_gpus(["0", "1"]))
+        self.state = HostState(DAEMON, parse_gpus(["0", "1"]), Machine(policy=Policy(mps=mode)))
         self.told = Told()
-        gpus = KnownGpus(self.state, Machine(policy=Policy(mps=mode)), lambda _: None)
         if knows_gpus:
-            gpus.meet([Gpu("0", "RTX", "GPU-a", 24_000)])
-        self.sharing = MpsSharing(self.state, "/root-folder", self.told, gpus, server)
+            self.state.gpus.meet([Gpu("0", "RTX", "GPU-a", 24_000)])
+        self.sharing = MpsSharing(self.state, "/root-folder", self.told, server)
 
     def start(self, number: int, device: str = "0", needs: str | None = PACKED) -> LiveAttempt:
         now = Now(0.0, 0.0, 0.0)
@@ -182,5 +180,5 @@ def test_who_failed_by_mps_is_tried_again_and_uses_up_no_retry(tmp_path: Path, h
     attempt = LiveAttempt(1, job(id=1), "k", reservations([("0", WHOLE)]), Now(0.0, 0.0, 0.0), str(log), DAEMON)
     attempt.note_exit(Exit(1, None, 5.0))
     others: Any = SimpleNamespace(failed=lambda *_: had_mps)
-    verdict = MemoryRetries(others, others, others, others).after(attempt, Outcome.FAILED, None)
+    verdict = MemoryRetries(others, others, others, others, others).after(attempt, Outcome.FAILED, None)
     assert (verdict is not None and verdict.again and not verdict.uses_retry) == had_mps

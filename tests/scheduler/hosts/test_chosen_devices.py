@@ -13,9 +13,8 @@ from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
 from duckrow.scheduler.devices.drains import Drains
-from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, remembered
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, keep_devices
 from duckrow.store.sqlite.database import Database
@@ -59,9 +58,8 @@ def test_a_choice_of_the_first_versions_calls_the_devices_gpus(database: Databas
 
 def test_a_gpu_that_is_added_leaves_the_policy_as_it_was_chosen(database: Database) -> None:
     """Else a daemon that was told to leave a GPU to others takes all of them after its next start."""
-    state = HostState(DAEMON, [*parse_gpus(["0"]), *cpu_seats(2, side=True)])
-    gpus = KnownGpus(state, Machine(policy=POLITE), tell=lambda _: None)
+    state = HostState(DAEMON, [*parse_gpus(["0"]), *cpu_seats(2, side=True)], Machine(policy=POLITE))
     with database.transaction():
         database.execute("INSERT INTO device_wishes VALUES ('1', 'add', 1)", ())
-        Drains(state, database, gpus).observe()
+        Drains(state, database).observe()
     assert remembered(database, DeviceChoice()) == DeviceChoice(["1", "0"], 2, policy=POLITE)

@@ -6,6 +6,8 @@ import pytest
 
 from duckrow.core.devices.needs import Needs
 from duckrow.scheduler.life.job_environment import extra_environment, free_port, launcher_environment
+from duckrow.scheduler.state.host_state import HostState
+from duckrow.store.hosts import DAEMON
 from tests.core.language import attempt, job
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, cannot_start, runs, slots, succeeds
@@ -87,15 +89,17 @@ def test_gpus_are_counted_by_the_bus_unless_the_user_counts_them(
 
 def test_only_a_job_on_several_gpus_is_told_where_its_processes_meet() -> None:
     one, two = (attempt(job(), holds=tuple((str(gpu), 1) for gpu in range(count))) for count in (1, 2))
-    assert launcher_environment(one) == {}
-    told = launcher_environment(two)
+    assert launcher_environment(one, lambda: 7) == {}
+    told = launcher_environment(two, lambda: 7)
     assert told[b"PET_NPROC_PER_NODE"] == b"2"
-    assert told[b"MASTER_PORT"] == told[b"PET_MASTER_PORT"]
+    assert told[b"MASTER_PORT"] == told[b"PET_MASTER_PORT"] == b"7"
 
 
 def test_no_two_launches_get_the_same_port() -> None:
-    ports = [free_port() for _ in range(20)]
-    assert len(set(ports)) == 20
+    state = HostState(DAEMON, [])
+    for _ in range(20):
+        state.hand_out(free_port(state.ports))
+    assert len(set(state.ports)) == 20
 
 
 # -- cores and memory of the machine ---------------------------------------------------------------------------------

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt, Stop
 from duckrow.core.life.states import Outcome, State
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life import wishes as wishes_module
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
-from duckrow.scheduler.life.wish_cursor import WishCursor
 from duckrow.scheduler.life.wishes import Wishes, WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
+from duckrow.scheduler.state.wish_cursor import WishCursor
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.control import ControlStore
@@ -106,8 +106,8 @@ def test_a_running_job_is_killed_by_a_wish(shelf: Shelf) -> None:
     shelf.jobs.wish([1], "kill-now")
     with shelf.database.transaction():
         wishes_of(shelf, live=[runs]).fulfil(at(2000.0))
-    assert (runs.stopped_for, runs.stop_step, runs.state) == (Outcome.KILLED, 1, State.STOPPING)
-    assert runs.stop_began_mono == at(2000.0).mono - runs.job.grace_s
+    assert runs.stop == Stop(Outcome.KILLED, at(2000.0).mono - runs.job.grace_s, 1)
+    assert runs.state is State.STOPPING
 
 
 def test_many_wishes_are_fulfilled_in_slices_and_nothing_starts_meanwhile(
@@ -228,7 +228,7 @@ def test_a_tick_that_took_long_is_followed_by_shorter_ones_and_these_by_longer_o
     state, left = HostState(DAEMON, []), [200]
     state.wishes.look()
     wishes = wishes_of(crowd, state=state)
-    wishes._at_a_time = 64
+    state.wishes.at_a_time = 64
     for _ in range(4):
         with crowd.database.transaction():
             wishes.fulfil(at(2000.0))

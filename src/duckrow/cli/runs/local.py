@@ -276,7 +276,7 @@ def _dry_run(specs: Sequence[JobSpec], offer: Offer) -> int:
 
     queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
     starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
-    places = {job.id: describe_devices(device for device, _ in holds) for job, holds in starts}
+    places = {start.job.id: describe_devices(device for device, _ in start.holds) for start in starts}
     for number, spec in enumerate(specs):
         where = places.get(number, "next free")
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""

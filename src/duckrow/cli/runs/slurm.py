@@ -15,7 +15,7 @@ from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.commands import LAST
-from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.jobs.job import Exit, FirstProcess, JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
@@ -262,8 +262,8 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         started=Now(view.started_at or view.ended_at or time.time(), 0.0, 0.0),
         log=view.log or "",
         job_host_id=host_id,
-        pid=view.pid,
-        exit=Exit(view.exit_code, view.signal),
+        first=None if view.pid is None else FirstProcess(view.pid),
+        end=Exit(view.exit_code, view.signal),
     )
 
 

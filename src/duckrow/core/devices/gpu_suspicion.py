@@ -135,6 +135,14 @@ class Suspect:
             return Blame.GPU
         return None if self.open else Blame.JOBS
 
+    def add(self, failure: Failure) -> None:
+        """One more that was still running there."""
+        self.failures.append(failure)
+
+    def wait_for(self, job_ids: Iterable[int]) -> None:
+        """Exactly these will end elsewhere."""
+        self.open = set(job_ids)
+
     def rest(self) -> list[Failure]:
         """Those that were not tried elsewhere."""
         return [failure for failure in self.failures if failure.job_id not in self.tried]

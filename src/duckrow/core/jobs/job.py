@@ -180,11 +180,38 @@ class Exit(NamedTuple):
     host_peak_mb: int | None = None
 
 
+class Loss(NamedTuple):
+    """Nobody saw how the first process of an attempt ended."""
+
+    because: str
+    code: None = None  # and what else an exit tells
+    signal: None = None
+    at: None = None
+    oom_killed: None = None
+    host_peak_mb: None = None
+
+
+class FirstProcess(NamedTuple):
+    """The process that an attempt began with."""
+
+    pid: int | None  # None: it runs in another container, and here that number is another process
+    identity: str = ""  # what identifies it for good; empty until we saw it running
+
+
+class Stop(NamedTuple):
+    """An attempt is being stopped."""
+
+    reason: Outcome | None  # None: its first process has ended, and only its leftovers are stopped
+    began_mono: float
+    step: int = 0  # the last one that was taken: 0 none, 1 SIGTERM, 2 SIGKILL
+    leftovers: str = ""  # what was still running after its first process, in words
+
+
 @dataclass
 class LiveAttempt:
     """An attempt that holds devices, as the host that watches it sees it.
 
-    The host and its engine share it, so it is one object that changes. Only its own methods change it.
+    The host and its engine share it, so it is one object. Only its own methods change it: they replace its values.
     """
 
     number: int
@@ -197,16 +224,11 @@ class LiveAttempt:
     state: State = State.STARTING
     follows: int | None = None  # the attempt whose devices it takes over as soon as that one ends
     awaits_parent: bool = False  # its preloaded parent is still importing: it has not begun, and no time counts
-    pid: int | None = None
-    process: str = ""  # identifies that process for good; empty until we saw it running
+    first: FirstProcess | None = None  # None until it has one
     noticed: bool = False  # the warning before the time limit was sent
     suspended_mono: float | None = None  # since when it is suspended, because somebody paused it
-    stopped_for: Outcome | None = None  # why it is being stopped, if it is
-    lost_because: str = ""  # nobody saw how its first process ended
-    left_behind: str = ""  # what was still running after that, in words
-    stop_began_mono: float | None = None
-    stop_step: int = 0  # the last step of stopping: 0 nothing, 1 SIGTERM, 2 SIGKILL
-    exit: Exit | None = None  # of its first process; what it left behind may keep the attempt from being done
+    stop: Stop | None = None  # None: nobody stops it
+    end: Exit | Loss | None = None  # of its first process; what it left behind may keep the attempt from being done
     id: int = field(init=False)  # the number of the attempt within its state folder
 
     def __post_init__(self) -> None:
@@ -238,12 +260,35 @@ class LiveAttempt:
         return self.started.mono + self.job.timeout_s
 
     @property
+    def pid(self) -> int | None:
+        return None if self.first is None else self.first.pid
+
+    @property
+    def process(self) -> str:
+        """What identifies its first process for good; empty until we saw it running."""
+        return "" if self.first is None else self.first.identity
+
+    @property
     def exit_code(self) -> int | None:
-        return None if self.exit is None else self.exit.code
+        """None: its first process has not ended, or by a signal, or nobody saw how."""
+        return None if self.end is None else self.end.code
 
     @property
     def signal(self) -> int | None:
-        return None if self.exit is None else self.exit.signal
+        return None if self.end is None else self.end.signal
+
+    @property
+    def lost_because(self) -> str:
+        return self.end.because if isinstance(self.end, Loss) else ""
+
+    @property
+    def stopped_for(self) -> Outcome | None:
+        """Why it is being stopped; None also if only its leftovers are."""
+        return None if self.stop is None else self.stop.reason
+
+    @property
+    def left_behind(self) -> str:
+        return "" if self.stop is None else self.stop.leftovers
 
     # -- beginning --------------------------------------------------------------------------------------------
 
@@ -265,9 +310,8 @@ class LiveAttempt:
 
     def has_process(self, pid: int | None, process: str | None = None) -> None:
         """`process`: what identifies it for good; None: not known yet."""
-        self.pid = pid
-        if process is not None:
-            self.process = process
+        identity = self.process if process is None else process
+        self.first = FirstProcess(pid, identity) if pid is not None or identity else None
 
     def restate_start(self, wall: float) -> None:
         """Somebody set the wall clock: restate when it began by the new clock."""
@@ -300,35 +344,37 @@ class LiveAttempt:
 
     # -- ending -----------------------------------------------------------------------------------------------
 
-    def begin_stop(self, reason: Outcome | None, mono: float) -> None:
-        """`reason`: why it is stopped; None: only its leftovers are."""
-        self.stopped_for = reason
-        self.stop_began_mono = mono
+    def begin_stop(self, reason: Outcome, mono: float) -> None:
+        """It may be stopped already, for another reason: then the signals that were sent still count."""
+        before = self.stop
+        self.stop = Stop(reason, mono) if before is None else before._replace(reason=reason, began_mono=mono)
+
+    def stop_leftovers(self, leftovers: str, mono: float) -> None:
+        """Its first process has ended by itself. `leftovers`: what it left running, in words."""
+        self.stop = Stop(None, mono, leftovers=leftovers)
 
     def take_step(self, step: int) -> None:
         """A step of stopping: SIGTERM, then SIGKILL."""
-        self.stop_step = step
+        if self.stop is not None:
+            self.stop = self.stop._replace(step=step)
 
     def ask_again(self) -> None:
         """Send the signal again: it may have missed it. After SIGKILL there is nothing more to send."""
-        if self.stop_step < 2:
-            self.stop_step = 0
+        if self.stop is not None and self.stop.step < 2:
+            self.stop = self.stop._replace(step=0)
 
     def hurry(self, mono: float) -> None:
         """Its grace time is over."""
-        if self.stop_step < 2:
-            self.stop_step = 1
-            self.stop_began_mono = mono - self.job.grace_s
+        if self.stop is not None and self.stop.step < 2:
+            self.stop = self.stop._replace(step=1, began_mono=mono - self.job.grace_s)
 
     def note_exit(self, how: Exit) -> None:
-        self.exit = how
+        self.end = how
 
     def note_loss(self, because: str) -> None:
-        self.lost_because = because
-
-    def leave_behind(self, processes: str) -> None:
-        """`processes`: in words."""
-        self.left_behind = processes
+        """What is missing never outweighs what is there: another host may have seen how it ended."""
+        if not isinstance(self.end, Exit):
+            self.end = Loss(because)
 
     def lose_log(self) -> None:
         """It printed nothing, so it has no log."""
@@ -337,7 +383,8 @@ class LiveAttempt:
     def go_back(self, written: LiveAttempt) -> None:
         """Undo what was not written, so that it matches the database again."""
         self.state = written.state
-        self.stopped_for, self.stop_began_mono = written.stopped_for, written.stop_began_mono
+        done = Stop(None, 0.0) if self.stop is None else self.stop  # signals that were sent stay sent
+        self.stop = written.stop and written.stop._replace(step=done.step, leftovers=done.leftovers)
         self.suspended_mono, self.started = written.suspended_mono, written.started
         self.holds = written.holds
 

@@ -10,7 +10,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.devices.neighbours import Neighbour, RecentNeighbours, neighbours_of, noticeable_mb
 from duckrow.core.memory.attribution import Owners, Shares, Tenant, shares_by_change, shares_by_process, used_mb
-from duckrow.core.memory.use import Use
+from duckrow.core.memory.use import Point, Use
 from duckrow.core.ports import Reading
 
 FOREIGN_WINDOW_S = 60.0
@@ -123,6 +123,10 @@ class Observation:
     def forget(self, tenant_id: int) -> Use | None:
         """The attempt is over. Returns what is known about it."""
         return self.uses.pop(tenant_id, None)
+
+    def resume(self, tenant: Tenant, curve: Sequence[Point]) -> None:
+        """Continue what another host has seen of an attempt."""
+        self.uses.setdefault(tenant.id, Use(tenant.started_mono)).resume(curve)
 
     def mistrust(self, devices: Iterable[str], mono: float) -> None:
         """Something has ended there: earlier readings no longer tell what is free."""

@@ -120,7 +120,7 @@ class Shadow:
     def _ends(self) -> Iterator[tuple[float, Reservations]]:
         """When each attempt with a time limit will have ended at the latest."""
         for attempt in self._live:
-            began = attempt.deadline_mono if attempt.stop_began_mono is None else attempt.stop_began_mono
+            began = attempt.deadline_mono if attempt.stop is None else attempt.stop.began_mono
             if began is not None and attempt.follows is None:
                 yield began + attempt.job.grace_s, attempt.holds
         for job, holds in self._started:

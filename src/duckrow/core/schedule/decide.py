@@ -9,11 +9,15 @@ from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, book
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob, Stop
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Front, Shadow
 from duckrow.core.schedule.tried_placements import Trials
+
+TYPE_CHECKING = False  # most runs plan nothing
+if TYPE_CHECKING:
+    from duckrow.core.schedule.batch_plan import BatchPlan
 
 AskOf = Callable[[QueuedJob], Ask]
 
@@ -32,6 +36,7 @@ class Start(NamedTuple):
 
     job: QueuedJob
     holds: Reservations
+    owed: int | None = None  # the share of its GPU that it will need, if it starts early, with less
 
 
 class Notice(NamedTuple):
@@ -40,19 +45,20 @@ class Notice(NamedTuple):
     attempt: LiveAttempt
 
 
-class Stop(NamedTuple):
+class StopStep(NamedTuple):
     """Take the next step of stopping: 1 is SIGTERM, 2 is SIGKILL."""
 
     attempt: LiveAttempt
     step: int
-    reason: Outcome | None
+    begins_for: Outcome | None = None  # why it is stopped, if that begins only now
 
 
 class Decision(NamedTuple):
     starts: Sequence[Start] = ()
     notices: Sequence[Notice] = ()
-    stops: Sequence[Stop] = ()
+    stops: Sequence[StopStep] = ()
     wake_mono: float | None = None  # when to decide again, if nothing happens before
+    plans: Sequence[BatchPlan] | None = None  # of batches, to remember; None: those that are known
 
 
 def decide(
@@ -75,8 +81,8 @@ def decide(
     for attempt in live:
         if attempt.follows is not None:
             continue
-        if attempt.stop_began_mono is not None:
-            signals.climb_ladder(attempt, attempt.stop_began_mono)
+        if attempt.stop is not None:
+            signals.climb_ladder(attempt, attempt.stop)
         elif attempt.deadline_mono is not None:
             signals.watch_limit(attempt, attempt.deadline_mono)
     starts = choose_starts(queue, seats, booked, room, Shadow(mono, live), machine, ask_of) if queue else []
@@ -222,25 +228,25 @@ class _Signals:
 
     def __init__(self, mono: float) -> None:
         self.notices: list[Notice] = []
-        self.stops: list[Stop] = []
+        self.stops: list[StopStep] = []
         self.wake_mono: float | None = None
         self._mono = mono
 
-    def climb_ladder(self, attempt: LiveAttempt, began_mono: float) -> None:
+    def climb_ladder(self, attempt: LiveAttempt, stop: Stop) -> None:
         """One grace time in total: an attempt that is stopped again, say by the next host, gets no second one."""
-        kill_mono = began_mono + attempt.job.grace_s
-        if attempt.stop_step == 0:
-            self.stops.append(Stop(attempt, 1, attempt.stopped_for))
+        kill_mono = stop.began_mono + attempt.job.grace_s
+        if stop.step == 0:
+            self.stops.append(StopStep(attempt, 1))
             self._wake(max(kill_mono, self._mono))
-        elif attempt.stop_step == 1:
+        elif stop.step == 1:
             if self._mono >= kill_mono:
-                self.stops.append(Stop(attempt, 2, attempt.stopped_for))
+                self.stops.append(StopStep(attempt, 2))
             else:
                 self._wake(kill_mono)
 
     def watch_limit(self, attempt: LiveAttempt, deadline: float) -> None:
         if self._mono >= deadline:
-            self.stops.append(Stop(attempt, 1, Outcome.TIMED_OUT))
+            self.stops.append(StopStep(attempt, 1, Outcome.TIMED_OUT))
             self._wake(self._mono + attempt.job.grace_s)
             return
         self._wake(deadline)

@@ -282,7 +282,7 @@ class LocalEngine:
         attempt = self._watched.get(end.attempt_id)
         if attempt is None:
             return
-        is_stopped = attempt.stop_began_mono is not None  # then nothing of it may be left
+        is_stopped = attempt.stop is not None  # then nothing of it may be left
         looks = may_leave or is_stopped
         remaining = self._processes.of(attempt) if looks else []
         if remaining and waits and not is_stopped:
@@ -302,7 +302,7 @@ class LocalEngine:
 
     def _say_what_is_left(self, attempt: LiveAttempt, remaining: Sequence[Process]) -> None:
         """Write it into the log, for people who expect a background process to continue."""
-        if not self._writes_logs or not attempt.log or attempt.stop_began_mono is not None:
+        if not self._writes_logs or not attempt.log or attempt.stop is not None:
             return
         sentence = left_behind([describe(process) for process in remaining])
         try:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
 from duckrow.core.life.wishes import DeviceWish, drained
-from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.wishes import DeviceWishStore
 from duckrow.store.hosts import HostStore
 from duckrow.store.sqlite.database import Database
 
 
 class Drains:
-    def __init__(self, state: HostState, database: Database, gpus: KnownGpus) -> None:
+    def __init__(self, state: HostState, database: Database) -> None:
         self._state = state
         self._database = database
         self._wishes = DeviceWishStore(database)
-        self._gpus = gpus
 
     def observe(self) -> None:
         """Fulfil the wishes that can be fulfilled. A device is removed when its last job has ended."""
@@ -25,7 +23,7 @@ class Drains:
         wishes = self._wishes.all()
         before = state.seats
         for device, wish in wishes.items():
-            name = self._gpus.name_of(device) if wish == DeviceWish.ADD else device
+            name = state.gpus.name_of(device) if wish == DeviceWish.ADD else device
             if wish == DeviceWish.ADD:
                 if not state.offers(name):
                     state.add_seat(Seat(reservations([(name, WHOLE)])))
@@ -42,4 +40,4 @@ class Drains:
         from duckrow.scheduler.hosts.chosen_devices import choice_of, remember
 
         HostStore(self._database).change_seats(self._state.host_id, self._state.seats)
-        remember(self._database, choice_of(self._state.seats, self._gpus.machine.policy))
+        remember(self._database, choice_of(self._state.seats, self._state.gpus.machine.policy))

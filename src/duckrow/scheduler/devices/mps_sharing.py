@@ -6,16 +6,13 @@ from collections.abc import Callable
 
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import MpsServer, Observer
-from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 MOST_CLIENTS = 48
 """How many processes may share one GPU, from the Volta generation on. CUDA refuses more; newer drivers allow 60."""
 
 AUTO, ON = "auto", "on"
 """`auto`: for jobs that are packed. `on`: for every job on a GPU. Otherwise MPS is off."""
-
-_MOST_FAILURES = 3  # jobs in a row that fail under MPS before this host gives it up
 
 
 class MpsSharing:
@@ -24,27 +21,21 @@ class MpsSharing:
         state: HostState,
         root: str,
         observer: Observer,
-        gpus: KnownGpus,
         open_mps: Callable[[str], MpsServer] | None,
     ) -> None:
         """`root`: our state folder, where the pipes of MPS are. `open_mps`: None where there is no MPS."""
         self._state = state
         self._root = root
         self._observer = observer
-        self._gpus = gpus
         self._open_mps = open_mps
-        self._mode = gpus.machine.policy.mps
+        self._mode = state.gpus.machine.policy.mps
         self._mps: MpsServer | None = None
-        self._in_vain = open_mps is None  # MPS cannot be used here
-        self._without: set[int] = set()  # jobs that run without it
-        self._failures = 0
-        self._told: set[str] = set()
 
     def variables(self, attempt: LiveAttempt) -> dict[bytes, bytes]:
         """The environment variables for an attempt that may share its GPU."""
-        if not self._wants(attempt) or self._in_vain:
+        if self._open_mps is None or not self._wants(attempt) or self._state.mps.is_given_up:
             return {}
-        if self._mps is None and self._open_mps is not None:
+        if self._mps is None:
             self._start(self._open_mps(self._root))
         if self._mps is None or self._is_full(attempt):
             return {}
@@ -52,7 +43,7 @@ class MpsSharing:
 
     def _wants(self, attempt: LiveAttempt) -> bool:
         packed = self._mode == ON or (self._mode == AUTO and attempt.job.needs is not None)
-        return packed and attempt.has_gpu and attempt.job.id not in self._without
+        return packed and attempt.has_gpu and self._state.mps.may_use(attempt.job.id)
 
     def _start(self, mps: MpsServer) -> None:
         all_gpus = sorted({device for seat in self._state.seats if not seat.is_cpu for device in seat.devices})
@@ -63,9 +54,9 @@ class MpsSharing:
             self._mps = mps
 
     def _give_up(self, why: str) -> None:
-        self._in_vain = True
+        self._state.mps.give_up()
         # A user who did not ask for MPS, and has no GPU that NVIDIA's library knows, need not be told.
-        if self._mode == ON or self._gpus.devices:
+        if self._mode == ON or self._state.gpus.devices:
             self._tell(f"MPS cannot be used: {why} Jobs share GPUs without it (--mps off does so from the start).")
 
     def _is_full(self, attempt: LiveAttempt) -> bool:
@@ -73,7 +64,7 @@ class MpsSharing:
         for gpu, _ in attempt.holds:
             others = (each for each in self._state.live.values() if each.id != attempt.id and each.follows is None)
             if sum(self._wants(each) and gpu in dict(each.holds) for each in others) >= MOST_CLIENTS:
-                self._without.add(attempt.job.id)
+                self._state.mps.do_without(attempt.job.id)
                 self._tell(f"GPU {gpu} has {MOST_CLIENTS} jobs under MPS, which is the limit. More run without it.")
                 return True
         return False
@@ -82,19 +73,17 @@ class MpsSharing:
         """A job failed because of MPS. True if it ran with MPS, and so may succeed without it."""
         if self._mps is None or not self._wants(attempt):
             return False
-        self._without.add(attempt.job.id)
-        self._failures += 1
-        if self._failures >= _MOST_FAILURES and not self._in_vain:
-            self._give_up(f"{_MOST_FAILURES} jobs in a row have failed because of it ({why}).")
+        too_many = self._state.mps.fail(attempt.job.id)
+        if too_many is not None:
+            self._give_up(f"{too_many} jobs in a row have failed because of it ({why}).")
         return True
 
     def succeeded(self, attempt: LiveAttempt) -> None:
-        if self._failures and self._wants(attempt):
-            self._failures = 0
+        if self._state.mps.failures and self._wants(attempt):
+            self._state.mps.succeed()
 
     def _tell(self, sentence: str) -> None:
-        if sentence not in self._told:
-            self._told.add(sentence)
+        if self._state.told.is_new(sentence):
             self._observer.trouble(sentence)
 
     def close(self) -> None:

@@ -10,9 +10,10 @@ from duckrow.core.devices.neighbours import Neighbour
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.backfill import Turn
+from duckrow.core.schedule.decide import AskOf
 from duckrow.core.schedule.explain import SOON, WaitingJob, explain
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.events import EventStore
 
 
@@ -38,7 +39,7 @@ def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
             turn=Turn(job.id, job.priority, job.created_at),
             ahead=(),
             ahead_count=0,
-            machine=watch.seen_machine,
+            machine=state.reading.seen_machine,
         )
     )
     return [] if reasons == [SOON] else reasons
@@ -47,18 +48,19 @@ def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
 class OwnNeighbours:
     """Reports each job that asked for a whole GPU and shares it with another program of the same user."""
 
-    def __init__(self, watch: Watch, events: EventStore, observer: Observer) -> None:
-        self._watch = watch
+    def __init__(self, state: HostState, ask_of: AskOf, events: EventStore, observer: Observer) -> None:
+        self._state = state
+        self._ask_of = ask_of
         self._events = events
         self._observer = observer
 
     def note(self, starts: Iterable[LiveAttempt], at: float) -> None:
         """Called in the tick's transaction."""
-        machine = self._watch.seen_machine
+        machine = self._state.reading.seen_machine
         if not machine.neighbours or machine.policy.share:
             return
         for attempt in starts:
-            if wants_whole_gpus(self._watch.ask_of(attempt.job)):
+            if wants_whole_gpus(self._ask_of(attempt.job)):
                 for gpu, _ in attempt.holds:
                     self._note(attempt, gpu, _own(machine, gpu), at)
 

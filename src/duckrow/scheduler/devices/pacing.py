@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import CoreTime
-from duckrow.core.schedule.pace import BestPace, Crowds, Finished, best_pace, first_number, next_number
-from duckrow.core.schedule.step_times import Company, StepTimes
-from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.core.schedule.pace import Finished, best_pace, first_number, next_number
+from duckrow.core.schedule.step_times import Company
 from duckrow.scheduler.devices.reported_steps import last_step
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.gpu_paces import PaceKey
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.paces import PaceStore
 
-_MOST_ENDS = 256  # the latest of a recipe: older ones may have been other work
 _SHORTEST_S = 1.0  # shorter runs spend most of their time starting
 _LOOK_S = 2.0  # how often to look which steps have been reported
-_ENOUGH_STEPS = 3  # runs that report steps: then these tell the pace
-
-_Key = tuple[str, str]  # recipe and model
 
 
 class Pacing:
@@ -29,79 +24,77 @@ class Pacing:
         self,
         state: HostState,
         store: PaceStore,
-        gpus: KnownGpus,
         folder_of: Callable[[QueuedJob], str],
         core_time: Callable[[], CoreTime | None],
     ) -> None:
         self._state = state
         self._store = store
-        self._gpus = gpus
+        self._paces = state.gpu_paces
         self._folder_of = folder_of
         self._core_time = core_time
-        self._crowds = Crowds()
-        self._ends: dict[_Key, deque[Finished]] = {}  # since this host started
-        self._steps: dict[_Key, StepTimes] = {}
-        self._looked_mono = 0.0
-        self._cores_before: dict[int, CoreTime] = {}  # by attempt, when it started
-        self._tried: dict[_Key, int | None] = {}  # how many at a time from now on; None: all that have room
-        self._found_before: set[_Key] = set()  # what was already known when we began
-        self.known: Mapping[_Key, BestPace] = {}
 
     def load(self) -> None:
-        self.known = self._store.known()
+        self._paces.load(self._store.known())
 
     def most_of(self, recipe: str) -> int | None:
         """How many jobs may be on a GPU where one of this recipe will start; None: as many as have room."""
-        numbers = [self._most_of((recipe, model)) for model in self._gpus.given_out.models]
+        numbers = [self._most_of((recipe, model)) for model in self._state.gpus.given_out.models]
         return None if None in numbers else max((number for number in numbers if number is not None), default=None)
 
-    def _most_of(self, key: _Key) -> int | None:
+    def _most_of(self, key: PaceKey) -> int | None:
         waiting = len(self._state.queue.jobs)
-        if key not in self._tried:
-            cores, gpus = self._gpus.machine.cpus, len(self._gpus.given_out.sizes_mb)
-            first = first_number(self.known.get(key), cores, gpus, waiting)
-            self._found_before |= {key} & self.known.keys()
-            if first is None:
-                return None  # the queue may still grow: ask again
-            self._tried[key] = first
-        number = self._tried[key]
+        number = self._paces.tried[key] if key in self._paces.tried else self._first_number(key)
         return None if number is None or waiting <= number else number  # the last jobs need not wait for another wave
+
+    def _first_number(self, key: PaceKey) -> int | None:
+        """Before the first of them has started."""
+        cores, gpus = self._state.gpus.machine.cpus, len(self._state.gpus.given_out.sizes_mb)
+        return first_number(self._paces.known.get(key), cores, gpus, len(self._state.queue.jobs))
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         on_gpus = [each for each in starts if each.job.needs is not None and each.holds[0].device.is_gpu]
         core_time = self._core_time() if on_gpus else None
         for attempt in on_gpus:
             self._note(mono)
-            self._crowds.came(attempt.id, attempt.holds[0][0], mono)
-            if core_time is not None:
-                self._cores_before[attempt.id] = core_time
+            self._paces.crowds.came(attempt.id, attempt.holds[0][0], mono)
+            self._paces.started(attempt.id, core_time)
+
+    def begin(self, recipe: str) -> None:
+        """Its first run starts. From now on, only what is learned changes how many at a time are tried.
+
+        Called while it is still in the head of the queue, which tells how many wait. A short queue may grow: then the
+        next start asks again.
+        """
+        for model in self._state.gpus.given_out.models:
+            if (recipe, model) not in self._paces.tried:
+                self._paces.begin((recipe, model), self._first_number((recipe, model)))
 
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float, busy: float | None = None) -> None:
         """Called before its reservation is released, in the tick's transaction. `busy`: its GPU, in percent."""
         needs, lasted_s = needs_from(attempt.job.needs), mono - attempt.started.mono
         if attempt.job.needs is None or not attempt.holds[0].device.is_gpu:
             return
-        together, cores = self._crowds.went(attempt.id, mono), self._cores_busy(attempt)
+        together, cores = self._paces.crowds.went(attempt.id, mono), self._cores_busy(attempt)
         gpu = attempt.holds[0][0]
         self._note(mono, {gpu: self._state.booked.jobs[gpu] - 1})
         if succeeded and together is not None and needs.auto and needs.recipe and lasted_s >= _SHORTEST_S:
-            key = (needs.recipe, self._gpus.model(gpu))
-            self._ends.setdefault(key, deque(maxlen=_MOST_ENDS)).append(Finished(together, lasted_s, busy, cores))
+            key = (needs.recipe, self._state.gpus.model(gpu))
+            self._paces.note_end(key, Finished(together, lasted_s, busy, cores))
             self._learn(key)
-        if (steps := self._steps.get((needs.recipe, self._gpus.model(gpu)))) is not None:
+        if self._paces.has_steps(key := (needs.recipe, self._state.gpus.model(gpu))):
             self._look_at(attempt, busy, None)
-            steps.ended(attempt.id, succeeded)
+            self._paces.end_steps(key, attempt.id, succeeded)
 
     def _cores_busy(self, attempt: LiveAttempt) -> float | None:
-        before = self._cores_before.pop(attempt.id, None)
+        before = self._paces.cores_when_started(attempt.id)
         now = self._core_time() if before is not None else None
         return None if now is None or before is None else now.busy_since(before)
 
     def look(self, uses: Mapping[int, Use], mono: float) -> None:
         """See how far runs have come that report their steps. Called in the tick's transaction."""
-        if mono - self._looked_mono < _LOOK_S:
+        if mono - self._paces.looked_mono < _LOOK_S:
             return
-        self._looked_mono = mono
+        self._paces.look(mono)
         paced = [attempt for attempt in self._state.running if self._is_paced(attempt)]
         core_time = self._core_time() if paced else None
         busy = {id: use.busy_while_used for id, use in uses.items()}
@@ -116,31 +109,26 @@ class Pacing:
         needs = needs_from(attempt.job.needs)
         return needs.auto and bool(needs.recipe)
 
-    def _look_at(self, attempt: LiveAttempt, busy: float | None, core_time: CoreTime | None) -> _Key | None:
+    def _look_at(self, attempt: LiveAttempt, busy: float | None, core_time: CoreTime | None) -> PaceKey | None:
         """Its recipe and model, if it tells anything."""
         step = last_step(self._folder_of(attempt.job))
         if step is None:
             return None
         gpu = attempt.gpus[0]
-        key = (needs_from(attempt.job.needs).recipe, self._gpus.model(gpu))
+        key = (needs_from(attempt.job.needs).recipe, self._state.gpus.model(gpu))
         company = Company(self._state.booked.jobs[gpu], busy, core_time)
         began_at = attempt.started.wall if attempt.number == 1 else None
-        return key if self._steps.setdefault(key, StepTimes()).note(attempt.id, began_at, step, company) else None
+        return key if self._paces.note_step(key, attempt.id, began_at, step, company) else None
 
     def _note(self, mono: float, but: Mapping[str, int] | None = None) -> None:
-        self._crowds.note({**self._state.booked.jobs, **(but or {})}, mono)
+        self._paces.crowds.note({**self._state.booked.jobs, **(but or {})}, mono)
 
-    def _done(self, key: _Key) -> Sequence[Finished]:
-        """Steps tell more than runs, and sooner; also about runs that have different numbers of them."""
-        steps = self._steps[key].took if key in self._steps else []
-        return steps if len(steps) >= _ENOUGH_STEPS else list(self._ends.get(key, ()))
-
-    def _learn(self, key: _Key) -> None:
-        done = self._done(key)
-        if key not in self._found_before:  # else do not try again: that would cost each batch a little
+    def _learn(self, key: PaceKey) -> None:
+        done = self._paces.done(key)
+        if key not in self._paces.found_before:  # else do not try again: that would cost each batch a little
             waiting = sum(needs_from(job.needs).recipe == key[0] for job in self._state.queue.jobs)
-            self._tried[key] = next_number(done, waiting, self._tried.get(key))
+            self._paces.take(key, next_number(done, waiting, self._paces.tried.get(key)))
         found = best_pace(done)
-        if found is not None and not found.is_like(self.known.get(key)):
+        if found is not None and not found.is_like(self._paces.known.get(key)):
             self._store.learn(*key, found)
-            self.known = {**self.known, key: found}
+            self._paces.learn(key, found)

@@ -7,46 +7,40 @@ from typing import Any
 
 from duckrow.core.jobs.job import ATTEMPTS_PER_JOB
 from duckrow.core.memory.attribution import Owners
-from duckrow.core.memory.observation import LOOK_S, Observation
 from duckrow.core.ports import Reading
-from duckrow.scheduler.devices.known_gpus import KnownGpus
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.readings import ReadingStore
 
 
 class ShownReadings:
-    def __init__(self, store: ReadingStore, history: HistoryWriter, gpus: KnownGpus, observation: Observation) -> None:
+    def __init__(self, state: HostState, store: ReadingStore, history: HistoryWriter) -> None:
+        self._state = state
         self._store = store
-        self._gpus = gpus
-        self._observation = observation
         self._history = history
-        self.looked_at_until_mono = 0.0
-
-    def is_looked_at(self, mono: float) -> bool:
-        return 0 < self.looked_at_until_mono - mono <= LOOK_S
 
     def tell(self, readings: Sequence[Reading], owners: Owners, mono: float, locked_by: Mapping[str, int]) -> None:
         """Called in the tick's transaction. Keeps the readings of the GPUs that we schedule on.
 
         `locked_by`: GPU -> the user whose duckrow is about to take memory there.
         """
-        ours = set(self._gpus.watched)
+        ours = set(self._state.gpus.watched)
         for reading in readings:
             if reading.device not in ours:
                 continue
             self._history.note(reading)
-            if self.is_looked_at(mono):
+            if self._state.reading.is_looked_at(mono):
                 told = {**self._described(reading, owners, mono), "locked_by": locked_by.get(reading.device)}
                 self._store.keep(reading.device, reading.at, told)
 
     def _described(self, reading: Reading, owners: Owners, mono: float) -> dict[str, Any]:
-        device = self._gpus.devices.get(reading.device)
+        device = self._state.gpus.devices.get(reading.device)
         return {
             **reading._asdict(),
             "model": device.model if device else "",
             "uuid": device.uuid if device else "",
-            "foreign_mb": self._observation.foreign_mb(reading.device, mono),
-            "neighbours": self._observation.neighbours(reading.device, mono),
+            "foreign_mb": self._state.observation.foreign_mb(reading.device, mono),
+            "neighbours": self._state.observation.neighbours(reading.device, mono),
             "processes": [
                 {
                     "pid": pid,

@@ -15,7 +15,7 @@ from duckrow.core.ports import Observer, Reactor
 from duckrow.kernel.inotify import NAMES, ONE_FILE, Inotify
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.rescue import rescue
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.sqlite.database_files import file_id, missing_bytes, size_of

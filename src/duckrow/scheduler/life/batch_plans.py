@@ -10,46 +10,37 @@ from collections.abc import Sequence
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.batch_order import batch_length, best_order
+from duckrow.core.schedule.batch_plan import BatchPlan
 from duckrow.core.schedule.decide import AskOf
-from duckrow.scheduler.life.learned_times import LearnedTimes
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.life.learned_times import FEWEST
+from duckrow.scheduler.state.host_state import HostState
 
-_FEWEST = 3  # jobs of a batch: with fewer, their order hardly matters
+TYPE_CHECKING = False  # most runs never ask how long jobs will run
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
+
 _KNOWS_BETTER = 1.5  # times as many run times are known
 _MORE_RUNS = 8  # at least
 _FEW_NEW = 0.1  # of the jobs have come since: they wait behind the others until it is worth a new plan
 
 
-class _Plan(NamedTuple):
-    order: Sequence[int]  # the ids of the jobs; empty: they keep their order
-    jobs: frozenset[int]
-    known: int  # how many run times were known when it was made
-
-
 class BatchPlans:
-    def __init__(self, state: HostState, times: LearnedTimes, ask_of: AskOf) -> None:
+    def __init__(self, state: HostState, times: RunTimes, ask_of: AskOf) -> None:
         self._state = state
         self._times = times
         self._ask_of = ask_of
-        self._plans: list[_Plan] = []
 
     def in_order(
         self, queue: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float
-    ) -> Sequence[QueuedJob]:
-        """The queue, with each batch in its best order. If more wait than a tick looks at, all keep their turn."""
-        if len(queue) < _FEWEST or not self._state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
-            return queue
-        if len(queue) <= len(seats) - len(self._state.live) or not self._times.version:
-            return queue  # all start now, or nothing is known
-
+    ) -> tuple[Sequence[QueuedJob], Sequence[BatchPlan]]:
+        """The queue, with each batch in its best order, and the plans to remember for that."""
         ordered: list[QueuedJob] = []
-        kept: list[_Plan] = []
+        kept: list[BatchPlan] = []
         while len(ordered) < len(queue):
             first = len(ordered)
             batch = queue[first : first + batch_length(queue[first:])]
-            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= _FEWEST else None
+            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= FEWEST else None
             if plan is not None:
                 kept.append(plan)
                 if plan.order:
@@ -57,17 +48,16 @@ class BatchPlans:
                     planned = [waiting.pop(job_id) for job_id in plan.order if job_id in waiting]
                     batch = [*planned, *waiting.values()]
             ordered += batch
-        self._plans = kept
-        return ordered
+        return ordered, kept
 
-    def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
+    def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> BatchPlan:
         ids = {job.id for job in batch}
-        known = next((plan for plan in self._plans if len(ids - plan.jobs) <= _FEW_NEW * len(ids)), None)
+        known = next((plan for plan in self._state.plans if len(ids - plan.jobs) <= _FEW_NEW * len(ids)), None)
         if known is None or self._times.version >= max(known.known * _KNOWS_BETTER, known.known + _MORE_RUNS):
             return self._made(batch, seats, machine, mono)
         return known
 
-    def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> _Plan:
+    def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> BatchPlan:
         from duckrow.core.schedule.machine_load import MachineLoad
 
         load = MachineLoad([seat for seat in seats if not seat.side], machine, self._times.expected, self._ask_of)
@@ -76,4 +66,4 @@ class BatchPlans:
         if came is not None:
             best = best_order(came, load.free(self._state.booked), load.busy(self._state.live.values(), mono))
             order = [each.id for each in best] if best is not came else []
-        return _Plan(order, frozenset([job.id for job in batch]), self._times.version)
+        return BatchPlan(order, frozenset([job.id for job in batch]), self._times.version)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from duckrow.core.clock import Now
 from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.attempts import AttemptStore
 from duckrow.store.hosts import HostStore
 
@@ -20,11 +20,10 @@ class ClockSteps:
         self._hosts = hosts
         self._attempts = attempts
         self._delays = delays
-        self._wall_at_boot: float | None = None
 
     def look(self, now: Now) -> None:
         """Within the tick's transaction."""
-        before = self._wall_at_boot
+        before = self._state.wall_at_boot
         if before is not None and abs(now.wall_at_boot - before) < _STEP_S:
             return
         if before is not None:
@@ -34,4 +33,4 @@ class ClockSteps:
             if abs(now.wall_at_boot - attempt.started.wall_at_boot) >= _STEP_S:
                 attempt.restate_start(now.wall_at_boot + attempt.started.boot)
                 self._attempts.restate_start(attempt)
-        self._wall_at_boot = now.wall_at_boot
+        self._state.note_clock(now)

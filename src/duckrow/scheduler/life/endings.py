@@ -13,12 +13,10 @@ from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Obse
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.life.learned_times import LearnedTimes
-from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.life.preload_hint import PreloadHint
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.tick import TickStores
 
 _RETRY_START_S = 2.0
@@ -34,10 +32,8 @@ class Endings:
         watch: Watch,
         sharing: MpsSharing,
         broken_gpus: BrokenGpus,
-        lining_up: LiningUp,
         delays: Delays,
         suspending: Suspending,
-        times: LearnedTimes,
     ) -> None:
         self._state = state
         self._store = store
@@ -46,11 +42,9 @@ class Endings:
         self._watch = watch
         self._sharing = sharing
         self._broken_gpus = broken_gpus
-        self._lining_up = lining_up
         self._delays = delays
         self._suspending = suspending
-        self._times = times
-        self._preload_hint = PreloadHint(observer)
+        self._preload_hint = PreloadHint(state.told, observer)
         # Before anything else starts: this may have been the last failure that --max-failures allows.
         self.on_end: Callable[[LiveAttempt, Verdict], None] = lambda *_: None
 
@@ -94,19 +88,19 @@ class Endings:
             self._finish(attempt, now)
             return
         self._store.attempts.note_exit(attempt)
-        if attempt.stop_began_mono is None:
-            attempt.leave_behind(left_behind(leftovers))
+        if attempt.stop is None:
+            attempt.stop_leftovers(left_behind(leftovers), now.mono)
             self._store.attempts.stopping(attempt, None, now, attempt.left_behind)
-            attempt.begin_stop(None, now.mono)
         attempt.ask_again()
 
     def _finish(self, attempt: LiveAttempt, now: Now, outcome: Outcome | None = None, detail: str = "") -> None:
+        lost_because = attempt.lost_because
         if outcome is None:
             outcome = outcome_of(attempt.exit_code, attempt.signal, attempt.stopped_for)
-            if attempt.lost_because and outcome is not Outcome.KILLED:
+            if lost_because and outcome is not Outcome.KILLED:
                 outcome = Outcome.LOST
-        detail = detail or attempt.lost_because or attempt.left_behind
-        at = (attempt.exit and attempt.exit.at) or now.wall
+        detail = detail or lost_because or attempt.left_behind
+        at = (attempt.end and attempt.end.at) or now.wall
         # By the monotonic clock, minus the time since we saw the end.
         lasted_s = max(now.mono - attempt.started.mono - max(now.wall - at, 0.0), 0.0)
         use = self._watch.ended(attempt, outcome is Outcome.SUCCEEDED, now.mono)
@@ -114,10 +108,10 @@ class Endings:
             self._store.use.note(attempt, use)
         if outcome is Outcome.SUCCEEDED:
             self._preload_hint.after(attempt, use, lasted_s)
-            self._times.note(attempt.job, lasted_s)
+            self._state.note_time(attempt.job, lasted_s)
         verdict = self._verdict(attempt, outcome, use, lasted_s, detail)
         verdict = self._broken_gpus.judge(attempt, verdict, lasted_s, now)
-        self._lining_up.note_pace(attempt.job.name, lasted_s, now.mono)
+        self._state.pace.note(attempt.job.name, lasted_s, now.mono)
         self._close(attempt, verdict, at, now)
 
     def _verdict(
@@ -128,9 +122,8 @@ class Endings:
         else:
             from duckrow.scheduler.memory.more_memory import MemoryRetries  # most runs need none
 
-            learned = MemoryRetries(self._store.queue, self._engine, self._watch, self._sharing).after(
-                attempt, outcome, use
-            )
+            retries = MemoryRetries(self._state, self._store.queue, self._engine, self._watch, self._sharing)
+            learned = retries.after(attempt, outcome, use)
             if learned is not None:
                 return learned
         wanted_dead = attempt.stopped_for is Outcome.KILLED

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 
 from duckrow.core.devices.inventory import WHOLE, visible_devices
 from duckrow.core.jobs.job import LiveAttempt
-
-_ports: deque[int] = deque(maxlen=256)  # handed out recently
 
 
 def extra_environment(
@@ -34,11 +31,11 @@ def extra_environment(
     return extra
 
 
-def launcher_environment(attempt: LiveAttempt) -> dict[bytes, bytes]:
+def launcher_environment(attempt: LiveAttempt, new_port: Callable[[], int]) -> dict[bytes, bytes]:
     """For a job with several GPUs: torchrun starts a process on each. Variables of the user win."""
     if len(attempt.holds) == 1:
         return {}
-    port = b"%d" % free_port()
+    port = b"%d" % new_port()
     return {b"MASTER_PORT": port, b"PET_MASTER_PORT": port, b"PET_NPROC_PER_NODE": b"%d" % len(attempt.holds)}
 
 
@@ -56,14 +53,13 @@ def gentle_environment(attempt: LiveAttempt, seats: int, jobs: int) -> dict[byte
     }
 
 
-def free_port() -> int:
-    """A free TCP port that we have not handed out recently: two launches must not get the same one."""
+def free_port(handed_out: Container[int]) -> int:
+    """A free TCP port. `handed_out`: not one of these, since two launches must not get the same one."""
     import socket
 
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
-        if port not in _ports:
-            _ports.append(port)
+        if port not in handed_out:
             return port

@@ -1,38 +1,40 @@
-"""How long jobs of this host will run: learned from the attempts of the past, and from each that ends."""
+"""How long jobs of this host will run: read from the attempts of the past when it first matters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from duckrow.core.devices.inventory import Seat
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.scheduler.state.host_state import LEAST_S, HostState
 from duckrow.store.jobs.answers import AnswerStore
 
-if TYPE_CHECKING:  # most runs never ask
-    from duckrow.core.schedule.run_times import ExpectedTime, RunTimes
+TYPE_CHECKING = False  # most runs never ask how long jobs will run
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
 
-_LOOKED_AT = 1000  # successful attempts, when somebody first asks
-_LEAST_S = 1.0  # the order of shorter jobs does not matter, and they come by the thousand
+FEWEST = 3
+"""Jobs of a batch: with fewer, their order hardly matters."""
+
+_LOOKED_AT = 1000  # successful attempts
 
 
 class LearnedTimes:
-    def __init__(self, store: AnswerStore) -> None:
+    def __init__(self, state: HostState, store: AnswerStore) -> None:
+        self._state = state
         self._store = store
-        self._times: RunTimes | None = None  # read when somebody first asks: most runs never do
 
-    @property
-    def version(self) -> int:
-        """Grows whenever an answer may have changed; 0: nothing is known."""
-        return self._known().version
+    def for_order(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
+        """None: the order of these jobs does not matter. From the first time on, the state learns from each end."""
+        if not order_matters(self._state, queue, seats):
+            return None
+        if self._state.run_times is None:
+            self._state.know_times(self._store.run_times(_LOOKED_AT, LEAST_S))
+        return self._state.run_times
 
-    def expected(self, job: QueuedJob) -> ExpectedTime | None:
-        return self._known().expected(job)
 
-    def note(self, job: QueuedJob, lasted_s: float) -> None:
-        """It has succeeded. If nobody has asked yet, it will be read from the database."""
-        if self._times is not None and lasted_s >= _LEAST_S:
-            self._times.note(job, lasted_s)
-
-    def _known(self) -> RunTimes:
-        if self._times is None:
-            self._times = self._store.run_times(_LOOKED_AT, _LEAST_S)
-        return self._times
+def order_matters(state: HostState, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> bool:
+    """If more wait than a tick looks at, all keep their turn. If all start now, there is no order."""
+    if len(queue) < FEWEST or not state.queue.is_whole or any(seat.gpu_count > 1 for seat in seats):
+        return False
+    return len(queue) > len(seats) - len(state.live)

@@ -7,21 +7,16 @@ than a moment do so too when another device becomes free: none of them waits for
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import has_room
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine
-from duckrow.core.schedule.decide import BRISK_S, SHORT_S, choose_successors, line_length
-from duckrow.scheduler.state import HostState
+from duckrow.core.schedule.decide import choose_successors
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.attempts.attempts import AttemptStore
-
-_LATEST = 5  # ends decide how long jobs take; with fewer, nothing is known
-_FRESH_S = 1.0  # a job whose namesakes ended longer ago, or never, may be of another kind: nobody waits behind it
-_MOST_NAMES = 100
 
 
 class LiningUp:
@@ -30,36 +25,16 @@ class LiningUp:
         self._store = store
         self._engine = engine
         self._new = new
-        self._pace_s = 1.0  # how long jobs take; the latest count most
-        self._ends = 0
-        self._ended: dict[str, float] = {}  # name -> when the last such job ended, by the monotonic clock
-
-    def note_pace(self, name: str, lasted_s: float, mono: float) -> None:
-        self._ends = min(self._ends + 1, _LATEST)
-        self._pace_s += (lasted_s - self._pace_s) / self._ends
-        if len(self._ended) > _MOST_NAMES:
-            self._ended.clear()
-        self._ended[name] = mono
-
-    @property
-    def slow_s(self) -> float:
-        """An attempt that has run this long is not short, even if others were. No job should wait behind it."""
-        return 3 * (BRISK_S if self._are_brisk else SHORT_S)
-
-    @property
-    def _are_brisk(self) -> bool:
-        """Whether a whole line is over in a moment."""
-        return self._pace_s <= BRISK_S
 
     def grow(self, now: Now) -> list[LiveAttempt]:
         """The attempts that are lined up now, each behind the one that it follows."""
-        length = line_length(self._pace_s) if self._ends == _LATEST and self._may_grow() else 0
+        state = self._state
+        length = state.pace.length if self._may_grow() else 0
         if length == 0:
             return []
-        state = self._state
         tails = [attempt for attempt in state.live.values() if self._may_be_followed(attempt, now.mono)]
         room = len(tails) * length - len(state.lined_up)
-        if not self._are_brisk:  # one behind each that runs, while no device is free
+        if not state.pace.is_brisk:  # one behind each that runs, while no device is free
             tails = [attempt for attempt in tails if attempt.follows is None]
             room = 0 if self._is_any_free(tails) else len(tails)
         chosen = choose_successors(tails, state.queue.jobs, room)
@@ -84,9 +59,9 @@ class LiningUp:
             attempt.id not in self._state.lined_up
             and all(share for _, share in attempt.holds)
             and attempt.keeper == self._engine.keeper
-            and attempt.stop_began_mono is None
-            and (attempt.follows is not None or mono - attempt.started.mono < self.slow_s)
-            and mono - self._ended.get(attempt.job.name, -math.inf) < _FRESH_S
+            and attempt.stop is None
+            and (attempt.follows is not None or mono - attempt.started.mono < self._state.pace.slow_s)
+            and self._state.pace.knows(attempt.job.name, mono)
         )
 
     def _is_any_free(self, attempts: Iterable[LiveAttempt]) -> bool:
@@ -97,11 +72,11 @@ class LiningUp:
 
     def wait_beside_free_device(self) -> bool:
         """Whether a job waits in a line that takes more than a moment, and could start on another device now."""
-        return not self._are_brisk and self._is_any_free(self._state.lined_up.values())
+        return not self._state.pace.is_brisk and self._is_any_free(self._state.lined_up.values())
 
     def is_slow(self, mono: float) -> bool:
         """Whether a job is lined up behind an attempt that takes long."""
-        slow_s = self.slow_s
+        slow_s = self._state.pace.slow_s
         heads = (self._state.live.get(attempt_id) for attempt_id in self._state.lined_up)
         return any(head is not None and head.follows is None and mono - head.started.mono >= slow_s for head in heads)
 

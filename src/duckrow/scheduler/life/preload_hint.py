@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import Observer
+from duckrow.scheduler.state.told import Told
 
 _SHARE = 0.2  # of a run, before it takes any memory of its GPU
 _ENOUGH_RUNS = 3
@@ -16,9 +16,9 @@ _SHORTEST_S = 2.0
 
 
 class PreloadHint:
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, told: Told, observer: Observer) -> None:
+        self._told = told
         self._observer = observer
-        self._seen: Counter[str] = Counter()  # by recipe, runs that would profit
 
     def after(self, attempt: LiveAttempt, use: Use | None, lasted_s: float) -> None:
         """A run has ended well."""
@@ -27,8 +27,7 @@ class PreloadHint:
             return
         if lasted_s < _SHORTEST_S or use.first_s < _SHARE * lasted_s:
             return
-        self._seen[recipe] += 1
-        if self._seen[recipe] == _ENOUGH_RUNS:
+        if self._told.count(("would profit from --preload", recipe)) == _ENOUGH_RUNS:
             self._observer.trouble(
                 f"Runs of {os.path.basename(recipe)} take {use.first_s:.0f} of {lasted_s:.0f} s before they use their "
                 "GPU, probably for imports: --preload auto does these once for all runs."

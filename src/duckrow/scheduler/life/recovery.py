@@ -10,7 +10,7 @@ from duckrow.kernel.process import open_pidfd_of
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.memory.early_starts import EarlyStarts
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.attempts import AttemptStore
 
 _NO_PIDFD_S = 5.0  # how often to look at a host if the kernel cannot tell us of its end

@@ -14,7 +14,7 @@ class Stopping:
         self._store = store
         self._suspending = suspending
 
-    def begin(self, attempt: LiveAttempt, reason: Outcome | None, now: Now, detail: str) -> None:
+    def begin(self, attempt: LiveAttempt, reason: Outcome, now: Now, detail: str) -> None:
         if attempt.suspended_mono is not None:
             self._suspending.resume(attempt, now)  # or it could not react to the signal
         self._store.stopping(attempt, reason, now, detail)

@@ -17,7 +17,7 @@ class Suspending:
 
     def suspend(self, attempt: LiveAttempt, now: Now, by_itself: bool) -> None:
         """`by_itself`: only this job was paused, so only resuming this job continues it."""
-        if attempt.stop_began_mono is not None:
+        if attempt.stop is not None:
             return  # it is about to end
         attempt.suspend(now.mono)
         self._store.suspend(attempt, by_itself, now.wall)

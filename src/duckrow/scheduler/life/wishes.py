@@ -18,7 +18,8 @@ from duckrow.core.ports import Engine
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.life.suspending import Suspending
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
+from duckrow.scheduler.state.wish_cursor import AT_A_TIME
 from duckrow.store.hosts import DAEMON
 from duckrow.store.life.wishes import UnfulfilledWish
 from duckrow.store.sqlite.checkpoint import Checkpointer
@@ -28,9 +29,6 @@ from duckrow.store.tick import TickStores
 _FOR_EVERYBODY = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
 
 
-AT_A_TIME = 500  # at most this many wishes per tick
-_LONG_S, _SHORT_S = 0.015, 0.007  # a tick that takes longer has fewer of them next time; a shorter one more
-_FEWEST, _FIRST = 25, 100
 _KILLED_EARLY = "killed before it started"
 
 
@@ -62,7 +60,6 @@ class Wishes:
         self._suspending = suspending
         self._stopping = stopping
         self._checkpointer = checkpointer
-        self._at_a_time = _FIRST
 
     def fulfil(self, now: Now) -> None:
         """Fulfil the wishes for our own jobs, and leave the others to their hosts.
@@ -73,7 +70,7 @@ class Wishes:
         cursor.rest(cursor.are_left and self._checkpointer.is_moving_much)
         if cursor.after is None or cursor.is_resting:
             return
-        began, at_most = time.monotonic(), min(self._at_a_time, AT_A_TIME)
+        began, at_most = time.monotonic(), min(cursor.at_a_time, AT_A_TIME)
         some = self._store.wishes.unfulfilled(cursor.after, at_most)
         cursor.seen(some[-1].id if len(some) == at_most else None)
         watched = {attempt.job.id: attempt for attempt in self._state.live.values()}
@@ -84,14 +81,7 @@ class Wishes:
             except (IllegalTransition, ValueError) as error:
                 raise WrongWish(each, error) from error
         if len(some) == at_most:
-            self._learn_pace(time.monotonic() - began)
-
-    def _learn_pace(self, took_s: float) -> None:
-        """How many wishes a tick can fulfil without keeping the loop away for long."""
-        if took_s > _LONG_S:
-            self._at_a_time = max(self._at_a_time // 2, _FEWEST)
-        elif took_s < _SHORT_S:
-            self._at_a_time = min(self._at_a_time * 2, AT_A_TIME)
+            cursor.learn_pace(time.monotonic() - began)
 
     def _without_kills_of_queued(
         self, wishes: list[UnfulfilledWish], watched: Mapping[int, LiveAttempt], now: Now

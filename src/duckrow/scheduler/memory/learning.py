@@ -8,13 +8,11 @@ from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
-from duckrow.core.memory.knowledge import Basis, Knowledge
-from duckrow.core.memory.observation import Observation
+from duckrow.core.memory.knowledge import Basis
 from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
-from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.pacing import Pacing
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
 
@@ -29,21 +27,15 @@ class Learning:
         state: HostState,
         store: PeakStore,
         reservations: ReservationStore,
-        gpus: KnownGpus,
-        observation: Observation,
         pacing: Pacing,
     ) -> None:
         self._state = state
         self._store = store
         self._reservations = reservations
-        self._gpus = gpus
-        self._observation = observation
         self._pacing = pacing
-        self.known = Knowledge({})  # a new object whenever something was learned
-        self._counted: set[int] = set()  # running attempts that were counted when their use became flat
 
     def load(self) -> None:
-        self.known = self._store.known()
+        self._state.know_memory(self._store.known())
         self._pacing.load()
 
     # -- what is known ----------------------------------------------------------------------------------------
@@ -52,10 +44,8 @@ class Learning:
         """What a job asks for, completed by what is known about similar jobs."""
         if job.needs is None:
             return ask_of(job.gpus, None)  # a shortcut: every tick asks this for every job
-        ask = predicted_ask(job.gpus, job.needs, self.known, self._gpus.given_out)
-        needs = needs_from(job.needs)
-        # If the user gave the memory, that decides how many fit.
-        most = self._pacing.most_of(needs.recipe) if needs.auto and ask.mb is not None else None
+        ask = predicted_ask(job.gpus, job.needs, self._state.known_memory, self._state.gpus.given_out)
+        most = self._pacing.most_of(needs_from(job.needs).recipe) if _is_paced(job, ask) else None
         return ask if most is None else ask._replace(together=most)
 
     def wants_memory(self, job: QueuedJob) -> bool:
@@ -64,7 +54,7 @@ class Learning:
 
     def keeps_others_away(self, job: QueuedJob) -> bool:
         """Whether to keep others off its GPUs until they can see its memory."""
-        is_alone = not self._gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
+        is_alone = not self._state.gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
         return self.wants_memory(job) or is_alone
 
     def seen_above(self, attempt: LiveAttempt, held_mb: int) -> int:
@@ -72,11 +62,12 @@ class Learning:
         needs = needs_from(attempt.job.needs)
         if not needs.recipe:
             return 0
-        expected = expected_of(needs, self.known, self._gpus.given_out)
-        largest = [self.known.peaks.get((needs.recipe, model)) for model in self._gpus.given_out.models]
+        known_memory, given_out = self._state.known_memory, self._state.gpus.given_out
+        expected = expected_of(needs, known_memory, given_out)
+        largest = [known_memory.peaks.get((needs.recipe, model)) for model in given_out.models]
         running = (
             use.peak_mb
-            for id, use in self._observation.uses.items()
+            for id, use in self._state.observation.uses.items()
             if id in self._state.live and needs_from(self._state.live[id].job.needs).recipe == needs.recipe
         )
         most_mb = max([*(peak.peak_mb for peak in largest if peak is not None), *running], default=0)
@@ -88,7 +79,7 @@ class Learning:
     def still_learns(self, attempt: LiveAttempt) -> bool:
         """Whether it holds a whole GPU, or a guess, only until its memory use is known."""
         needs = needs_from(attempt.job.needs)
-        is_guess = self._gpus.machine.is_guess
+        is_guess = self._state.gpus.machine.is_guess
         return (
             needs.auto
             and not needs.alone
@@ -102,7 +93,7 @@ class Learning:
         """
         waiting = {(needs_from(job.needs).recipe, job.preload) for job in self._state.queue.jobs}
         for attempt in list(self._state.live.values()):
-            use = self._observation.uses.get(attempt.id)
+            use = self._state.observation.uses.get(attempt.id)
             if use is None or attempt.follows is not None:
                 continue
             are_like_it = waiting == {(needs_from(attempt.job.needs).recipe, None)}  # they import as long as it did
@@ -118,9 +109,10 @@ class Learning:
         needs = needs_from(attempt.job.needs)
         if not needs.recipe or use.is_guess:
             return
-        models = {self._gpus.model(gpu) for gpu, _ in attempt.holds}
-        same = [self.known.expected(needs.recipe, model, needs.parameters, needs.deciding) for model in models]
-        peaks = [self.known.peaks.get((needs.recipe, model)) for model in models]
+        models = {self._state.gpus.model(gpu) for gpu, _ in attempt.holds}
+        known = self._state.known_memory
+        same = [known.expected(needs.recipe, model, needs.parameters, needs.deciding) for model in models]
+        peaks = [known.peaks.get((needs.recipe, model)) for model in models]
         if any(each is None or each.corrected for each in peaks):
             return
         is_more_than_same = any(
@@ -129,25 +121,29 @@ class Learning:
         )
         if is_more_than_same or all(each and use.peak_mb > with_margin(each.peak_mb) for each in peaks):
             self._learn(attempt, use.peak_mb, is_certain=is_more_than_same)
-            self._counted.add(attempt.id)
+            self._state.notes.count(attempt.id)
 
     def _shrink(self, attempt: LiveAttempt, peak_mb: int) -> None:
-        machine = self._gpus.machine
+        machine = self._state.gpus.machine
         if any(device not in machine.total_mb for device, _ in attempt.holds):
             return
         mb = with_margin(peak_mb)
         holds = tuple(Reservation(device, min(machine.share_of(device, mb), WHOLE)) for device, _ in attempt.holds)
         if holds != attempt.holds:
             self._learn(attempt, peak_mb, is_certain=False)
-            self._counted.add(attempt.id)
+            self._state.notes.count(attempt.id)
             self._state.rehold(attempt, holds)
             self._reservations.change(attempt)
 
     def look_at_pace(self, mono: float) -> None:
         """Called in the tick's transaction."""
-        self._pacing.look(self._observation.uses, mono)
+        self._pacing.look(self._state.observation.uses, mono)
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
+        """Called while they are still in the head of the queue."""
+        for job in (attempt.job for attempt in starts if attempt.job.needs is not None):
+            if _is_paced(job, self.ask_of(job)):
+                self._pacing.begin(needs_from(job.needs).recipe)
         self._pacing.started(starts, mono)
 
     def from_success(self, attempt: LiveAttempt, use: Use) -> None:
@@ -156,11 +152,10 @@ class Learning:
 
     def ended(self, attempt: LiveAttempt, succeeded: bool, mono: float, use: Use | None = None) -> None:
         self._pacing.ended(attempt, succeeded, mono, use.busy_while_used if use is not None else None)
-        self._counted.discard(attempt.id)
 
     def from_failure(self, attempt: LiveAttempt, wanted_mb: int) -> None:
         """A job that ran out of memory said how much it wanted: similar jobs need not find that out one by one."""
-        largest_mb = self._gpus.given_out.largest_mb()
+        largest_mb = self._state.gpus.given_out.largest_mb()
         if not wanted_mb or largest_mb is None or attempt.job.needs is None:
             return
         if leaves_room(with_margin(wanted_mb), largest_mb):
@@ -171,7 +166,12 @@ class Learning:
         needs = needs_from(attempt.job.needs)
         if not needs.recipe:
             return
-        runs = 0 if attempt.id in self._counted else 1
-        for model in {self._gpus.model(device) for device, _ in attempt.holds}:
+        runs = 0 if attempt.id in self._state.notes.counted else 1
+        for model in {self._state.gpus.model(device) for device, _ in attempt.holds}:
             self._store.learn(needs.recipe, model, peak_mb, needs.parameters if is_certain else None, runs)
-            self.known = self._store.renewed(self.known, needs.recipe, model)
+            self._state.know_memory(self._store.renewed(self._state.known_memory, needs.recipe, model))
+
+
+def _is_paced(job: QueuedJob, ask: Ask) -> bool:
+    """If the user gave the memory, that decides how many fit."""
+    return ask.mb is not None and needs_from(job.needs).auto

@@ -8,33 +8,29 @@ from duckrow.core.devices.device import reservations
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
 from duckrow.core.ports import Observer, Reading
-from duckrow.scheduler.devices.known_gpus import KnownGpus
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.events import EventStore
 
 
 class MisplacedAttempts:
-    def __init__(self, state: HostState, events: EventStore, observer: Observer, gpus: KnownGpus) -> None:
+    def __init__(self, state: HostState, events: EventStore, observer: Observer) -> None:
         self._state = state
         self._events = events
         self._observer = observer
-        self._gpus = gpus
-        self._told: set[int] = set()  # attempts that we have warned about
 
     def look(self, readings: Sequence[Reading], owners: Owners, at: float) -> None:
         """Warn once about each attempt on a GPU that it was not given. Called in the tick's transaction."""
         live = self._state.live
-        self._told &= live.keys()
         for misplaced in misplaced_processes(
             readings, [self._given(each) for each in live.values() if each.follows is None], owners
         ):
-            if misplaced.attempt_id not in self._told:
-                self._told.add(misplaced.attempt_id)
+            if misplaced.attempt_id not in self._state.notes.misplaced:
+                self._state.notes.misplace(misplaced.attempt_id)
                 self._warn(live[misplaced.attempt_id], misplaced, at)
 
     def _given(self, attempt: LiveAttempt) -> Tenant:
         """With the library's names for its GPUs too: a seat may be named by UUID."""
-        holds = reservations((self._gpus.name_of(device), share) for device, share in attempt.holds)
+        holds = reservations((self._state.gpus.name_of(device), share) for device, share in attempt.holds)
         return Tenant(attempt.id, (*attempt.holds, *holds), attempt.started.mono)
 
     def _warn(self, attempt: LiveAttempt, misplaced: MisplacedProcess, at: float) -> None:

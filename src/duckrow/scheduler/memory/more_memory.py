@@ -17,13 +17,15 @@ from duckrow.core.units import format_mb
 from duckrow.kernel.log_ends import LINE_SHOWN, last_lines
 from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.memory.watch import Watch
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.jobs.queue import QueueStore
 
 _LINES = 200
 
 
 class MemoryRetries:
-    def __init__(self, store: QueueStore, engine: Engine, watch: Watch, sharing: MpsSharing) -> None:
+    def __init__(self, state: HostState, store: QueueStore, engine: Engine, watch: Watch, sharing: MpsSharing) -> None:
+        self._state = state
         self._store = store
         self._engine = engine
         self._watch = watch
@@ -39,14 +41,14 @@ class MemoryRetries:
         lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
         on_machine = self._engine.ran_out_of_memory() if killed else None  # the kernel may have killed another program
-        of_job = None if attempt.exit is None else attempt.exit.oom_killed
+        of_job = None if attempt.end is None else attempt.end.oom_killed
         oom_killed = on_machine if of_job is None else of_job
         which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)
         if which is None:
             return self._after_mps(attempt, outcome, lines)
         needs = needs_from(attempt.job.needs)
         if which == "host":
-            learned = next_host_needs(needs, self._watch.gpus.machine.mem_mb)
+            learned = next_host_needs(needs, self._state.gpus.machine.mem_mb)
             told = "ran out of main memory"
         else:
             ending = self._ending(attempt, use, memory_wanted_mb(lines))
@@ -62,7 +64,7 @@ class MemoryRetries:
         """It took far more than it had reserved, and was stopped to protect others. Next time it gets what it needs."""
         needs, peak_mb = needs_from(attempt.job.needs), use.peak_mb if use else 0
         mb = max(with_margin(peak_mb), needs.gpu_mem_mb or 0)
-        fits = leaves_room(mb, self._watch.gpus.given_out.largest_mb(len(attempt.holds)))
+        fits = leaves_room(mb, self._state.gpus.given_out.largest_mb(len(attempt.holds)))
         learned = needs._replace(gpu_mem_mb=mb if fits else None, alone=not fits)
         self._watch.learning.from_failure(attempt, peak_mb)
         self._store.set_needs(attempt.job.id, learned)
@@ -78,12 +80,12 @@ class MemoryRetries:
 
     def _ending(self, attempt: LiveAttempt, use: Use | None, wanted_mb: int | None) -> RanOut:
         gpus = attempt.gpus
-        total = self._watch.gpus.smallest_mb(gpus)
+        total = self._state.gpus.smallest_mb(gpus)
         share = min((share for _, share in attempt.holds), default=WHOLE)
         held_mb = None if total is None else total * share // WHOLE
         alone = share == WHOLE
-        largest = self._watch.gpus.given_out.largest_mb(len(gpus))
-        everything = self._watch.gpus.given_out.all_mb()
+        largest = self._state.gpus.given_out.largest_mb(len(gpus))
+        everything = self._state.gpus.given_out.all_mb()
         foreign = max((self._watch.foreign_mb(gpu) for gpu in gpus), default=0)
         peak_mb = use.peak_mb if use else 0
         seen = self._watch.learning.seen_above(attempt, held_mb or 0)
@@ -92,7 +94,7 @@ class MemoryRetries:
     def _why_final(self, which: str, attempt: LiveAttempt) -> str:
         if which == "host":
             return "and there is no more here"
-        size_mb = self._watch.gpus.smallest_mb(attempt.devices)
+        size_mb = self._state.gpus.smallest_mb(attempt.devices)
         size = f" of {format_mb(size_mb)}" if size_mb is not None else ""
         gpus = attempt.gpus
         return f"alone on GPU {','.join(gpus)}{size}: there is no larger one" if gpus else "and has no GPU"

@@ -18,7 +18,7 @@ class PilotMemory:
 
     def tell(self) -> None:
         """Called before the result of a run is written, so that nobody sees the result without it."""
-        known = self._loop.watch.learning.known
+        known = self._loop.state.known_memory
         if known is self._told:  # a new object whenever something was learned
             return
         self._told = known
@@ -40,5 +40,5 @@ class PilotMemory:
                 self._store.hear(peak.recipe, peak.model, peak.peak_mb, peak.corrected)
                 self._store.runs.hear(peak.recipe, peak.model, [RecipeRun(*call, runs=0) for call in peak.called])
         self._loop.watch.learning.load()
-        self._told = self._loop.watch.learning.known
+        self._told = self._loop.state.known_memory
         self._loop.state.look_again()

@@ -238,7 +238,7 @@ class PilotRuns:
                 "devices": attempt.devices,
                 "pid": attempt.pid,
                 "log": attempt.log,
-                "stopping": attempt.stop_began_mono is not None,
+                "stopping": attempt.stop is not None,
             }
             for attempt in self._loop.state.live.values()
             if attempt.job.id in self.taken

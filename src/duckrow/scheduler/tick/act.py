@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.ports import Engine, Observer, StartOrder
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
-from duckrow.scheduler.life.job_environment import extra_environment, gentle_environment, launcher_environment
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.life.job_environment import (
+    extra_environment,
+    free_port,
+    gentle_environment,
+    launcher_environment,
+)
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.collaborators import Collaborators
 from duckrow.scheduler.tick.record import Recorded
 
@@ -24,7 +27,6 @@ class ActPhase:
         self._observer = observer
         self._sharing = collaborators.sharing
         self._folder_of = collaborators.new_attempts.folder_of
-        self.written_devices: Mapping[str, str] | None = None  # how jobs see devices, if not by their own names
 
     def __call__(self, recorded: Recorded) -> None:
         for attempt in recorded.new:
@@ -49,12 +51,17 @@ class ActPhase:
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
         folder = self._folder_of(attempt.job)
-        gentle = launcher_environment(attempt)
+        gentle = launcher_environment(attempt, self._new_port)
         if attempt.job.needs is not None:
             jobs = len(self._state.live) + len(self._state.queue.jobs)
             gentle |= gentle_environment(attempt, len(self._state.seats), jobs)
         gentle |= self._sharing.variables(attempt)
-        return StartOrder(attempt, folder, extra_environment(attempt, folder, self.written_devices), gentle)
+        return StartOrder(attempt, folder, extra_environment(attempt, folder, self._state.written_devices), gentle)
+
+    def _new_port(self) -> int:
+        port = free_port(self._state.ports)
+        self._state.hand_out(port)
+        return port
 
     def _warn_and_stop(self, recorded: Recorded) -> None:
         """Record in each attempt only what was really done to it."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from duckrow.core.devices.machine import Machine
-from duckrow.core.memory.observation import Observation
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Engine, GpuReader, MpsServer, Observer, Reactor
 from duckrow.scheduler.devices.broken_gpus import BrokenGpus
 from duckrow.scheduler.devices.drains import Drains
-from duckrow.scheduler.devices.known_gpus import KnownGpus
 from duckrow.scheduler.devices.mps_sharing import MpsSharing
 from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.devices.shown_readings import ShownReadings
 from duckrow.scheduler.hosts.host import Host
-from duckrow.scheduler.life.batch_plans import BatchPlans
 from duckrow.scheduler.life.clock_steps import ClockSteps
 from duckrow.scheduler.life.delays import Delays
 from duckrow.scheduler.life.endings import Endings
@@ -31,7 +27,7 @@ from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.new_attempts import NewAttempts
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.set_aside import SetAsideStore
@@ -70,28 +66,24 @@ class Collaborators(NamedTuple):
     wishes: Wishes
     endings: Endings
     recovery: Recovery
-    batch_plans: BatchPlans
+    learned_times: LearnedTimes
 
 
-def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer: Checkpointer) -> Collaborators:
-    """`machine`: the machine when nobody uses it."""
+def assemble(state: HostState, ports: HostPorts, checkpointer: Checkpointer) -> Collaborators:
     database, host, store, engine, reactor, _, observer, open_mps = ports
     new_attempts = NewAttempts(state, host.folder, engine.keeper)
     lining_up = LiningUp(state, store.attempts, engine, new_attempts)
     delays = Delays(state, DelayStore(database), reactor)
-    gpus = KnownGpus(state, machine, lambda known: host.rows.note_machine(host.id, known))
-    observation = Observation()
-    pacing = Pacing(state, store.peaks.paces, gpus, new_attempts.folder_of, engine.core_time)
-    learning = Learning(state, store.peaks, store.reservations, gpus, observation, pacing)
+    pacing = Pacing(state, store.peaks.paces, new_attempts.folder_of, engine.core_time)
+    learning = Learning(state, store.peaks, store.reservations, pacing)
     broken_gpus = BrokenGpus(
-        state, SetAsideStore(database), store.reruns, host.boot_id, observer, gpus, learning.ask_of, lining_up, delays
+        state, SetAsideStore(database), store.reruns, host.boot_id, observer, learning.ask_of, lining_up, delays
     )
-    watch = _watch(state, ports, gpus, observation, learning, broken_gpus)
-    sharing = MpsSharing(state, host.folder.root, observer, gpus, open_mps)
+    watch = _watch(state, ports, learning, broken_gpus)
+    sharing = MpsSharing(state, host.folder.root, observer, open_mps)
     suspending = Suspending(store.suspensions, engine)
-    learned_times = LearnedTimes(AnswerStore(database))
     stopping = Stopping(store.attempts, suspending)
-    early_starts = EarlyStarts(state, watch, stopping, store.use, store.reservations)
+    early_starts = EarlyStarts(state, stopping, store.use, store.reservations)
     return Collaborators(
         new_attempts,
         lining_up,
@@ -100,44 +92,33 @@ def assemble(state: HostState, ports: HostPorts, machine: Machine, checkpointer:
         watch,
         broken_gpus,
         sharing,
-        Drains(state, database, gpus),
+        Drains(state, database),
         stopping,
-        Enforcing(state, watch, stopping),
+        Enforcing(state, stopping),
         early_starts,
         Wishes(state, database, store, host, engine, suspending, stopping, checkpointer),
-        Endings(
-            *(state, store, engine, observer, watch, sharing, broken_gpus, lining_up, delays, suspending),
-            learned_times,
-        ),
+        Endings(state, store, engine, observer, watch, sharing, broken_gpus, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch, early_starts),
-        BatchPlans(state, learned_times, learning.ask_of),
+        LearnedTimes(state, AnswerStore(database)),
     )
 
 
-def _watch(
-    state: HostState,
-    ports: HostPorts,
-    gpus: KnownGpus,
-    observation: Observation,
-    learning: Learning,
-    broken_gpus: BrokenGpus,
-) -> Watch:
+def _watch(state: HostState, ports: HostPorts, learning: Learning, broken_gpus: BrokenGpus) -> Watch:
     database, host, store, engine, reactor, open_reader, observer, _ = ports
     root = host.folder.root
-    unseen_memory = UnseenMemory(state, root, reactor, observer, gpus, observation, learning.keeps_others_away)
-    misplaced_attempts = MisplacedAttempts(state, store.events, observer, gpus)
-    shown_readings = ShownReadings(store.readings, HistoryWriter(database), gpus, observation)
+    unseen_memory = UnseenMemory(state, root, reactor, observer, learning.keeps_others_away)
+    misplaced_attempts = MisplacedAttempts(state, store.events, observer)
+    shown_readings = ShownReadings(state, store.readings, HistoryWriter(database))
     return Watch(
         state,
         store.use,
         engine,
         reactor,
         open_reader,
-        observation,
-        gpus,
         learning,
         unseen_memory,
         misplaced_attempts,
         shown_readings,
         broken_gpus,
+        lambda machine: host.rows.note_machine(host.id, machine),
     )

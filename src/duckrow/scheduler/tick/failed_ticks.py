@@ -6,7 +6,7 @@ from duckrow.core.errors import DuckrowError, IllegalTransition, StateError
 from duckrow.core.ports import Observer, Reactor
 from duckrow.scheduler.life.recovery import Recovery
 from duckrow.scheduler.life.wishes import Wishes, WrongWish
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 _AGAIN_S = 2.0  # how long to wait before trying again when the disk is full or the database cannot be written
 
@@ -20,14 +20,10 @@ class FailedTicks:
         self._observer = observer
         self._recovery = recovery
         self._wishes = wishes
-        self.is_waited_for = False  # we wait before we try again
-        self._was_told = False
-        self._in_the_way: dict[int, int] = {}  # job -> how many ticks could not be written because of it
 
     def over(self) -> None:
         """A tick was written."""
-        if self._was_told:
-            self._was_told = False
+        if self._state.failures.over():
             self._observer.trouble_over()
 
     def survive(self, error: DuckrowError) -> None:
@@ -39,10 +35,9 @@ class FailedTicks:
                 return
         except StateError as other:
             error = other
-        if not self._was_told:
-            self._was_told = True
+        if self._state.failures.tell():
             self._observer.trouble(str(error))
-        self.is_waited_for = True
+        self._state.failures.wait(True)
         self._reactor.later(_AGAIN_S, self._try_again)
 
     def _set_aside(self, error: DuckrowError) -> bool:
@@ -53,7 +48,7 @@ class FailedTicks:
             return True
         if not isinstance(error, IllegalTransition):
             return False
-        times = self._in_the_way[error.job_id] = self._in_the_way.get(error.job_id, 0) + 1
+        times = self._state.failures.count(error.job_id)
         if times == 2:  # the first time, our own copy of its state may have been wrong
             self._state.shun(error.job_id)
             self._observer.trouble(f"Job {error.job_id} is set aside: {error} The others continue.")
@@ -62,6 +57,6 @@ class FailedTicks:
     def _try_again(self) -> None:
         try:
             self._recovery.forget_unwritten()
-            self.is_waited_for = False
+            self._state.failures.wait(False)
         except StateError:
             self._reactor.later(_AGAIN_S, self._try_again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Reservations
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.folder.state_folder import Folder
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
+from duckrow.scheduler.state.queue_head import HEAD
 from duckrow.scheduler.tick.collaborators import Collaborators, HostPorts
-from duckrow.scheduler.tick.queue_head import HEAD
 from duckrow.scheduler.tick.seen import Seen
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.jobs import JobStore
@@ -84,9 +84,11 @@ class ObservePhase:
         queue = self._read_queue(frozenset(scope for scope, left in room.items() if left <= 0))
         machine = watch.machine(queue, mono)
         self._collaborators.early_starts.pay(machine)
+        self._collaborators.early_starts.learn(queue, machine)
         if head.any_needs:
             room |= state.limits.of_machine(machine, live)
-        return Seen(queue, state.usable(state.seats), machine, room)
+        seats = state.usable(state.seats)
+        return Seen(queue, seats, machine, room, self._collaborators.learned_times.for_order(queue, seats))
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
         """The jobs that may start. None of them belongs to a scope that has reached its limit."""

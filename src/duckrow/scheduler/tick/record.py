@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
-from duckrow.core.schedule.decide import Decision, Notice, Stop
+from duckrow.core.schedule.decide import Decision, Notice, StopStep
 from duckrow.scheduler.devices.neighbours import OwnNeighbours
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.collaborators import Collaborators
 from duckrow.store.tick import TickStores
 
@@ -21,7 +22,7 @@ class Recorded(NamedTuple):
     starts: Sequence[LiveAttempt]
     lined_up: Sequence[LiveAttempt]
     notices: Sequence[Notice]
-    stops: Sequence[Stop]
+    stops: Sequence[StopStep]
 
     @property
     def new(self) -> Sequence[LiveAttempt]:
@@ -36,23 +37,28 @@ class RecordPhase:
         self._lining_up = collaborators.lining_up
         self._watch = collaborators.watch
         self._stopping = collaborators.stopping
-        self._neighbours = OwnNeighbours(collaborators.watch, store.events, observer)
+        self._early_starts = collaborators.early_starts
+        self._neighbours = OwnNeighbours(state, collaborators.watch.ask_of, store.events, observer)
 
     def __call__(self, decision: Decision, now: Now) -> Recorded:
         self._state.wake_at(decision.wake_mono)
+        if decision.plans is not None:
+            self._state.keep_plans(decision.plans)
+        for start in decision.starts:
+            if start.owed is not None:
+                self._early_starts.owe(start.job.id, start.owed)
         starts = [self._new.start(start.job, start.holds, now) for start in decision.starts]
-        self._state.queue.drop([start.job for start in decision.starts])
         self._watch.started(starts, now.mono)
+        self._state.queue.drop([start.job for start in decision.starts])
         lined_up = self._lining_up.grow(now)
         self._store.attempts.start(starts)
         self._store.attempts.start(lined_up)
         self._neighbours.note(starts, now.wall)
-        for stop in decision.stops:
-            self._begin_stop(stop, now)
+        for attempt, _, begins_for in decision.stops:
+            if begins_for is not None:
+                self._begin_stop(attempt, begins_for, now)
         return Recorded(starts, lined_up, decision.notices, decision.stops)
 
-    def _begin_stop(self, stop: Stop, now: Now) -> None:
-        attempt = stop.attempt
-        if attempt.stop_began_mono is None:
-            detail = f"over its time limit of {attempt.job.timeout_s:g} s" if attempt.job.timeout_s else ""
-            self._stopping.begin(attempt, stop.reason, now, detail)
+    def _begin_stop(self, attempt: LiveAttempt, reason: Outcome, now: Now) -> None:
+        detail = f"over its time limit of {attempt.job.timeout_s:g} s" if attempt.job.timeout_s else ""
+        self._stopping.begin(attempt, reason, now, detail)

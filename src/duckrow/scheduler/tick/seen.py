@@ -9,9 +9,14 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.named_tuple import NamedTuple
 
+TYPE_CHECKING = False  # most runs never ask how long jobs will run
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
+
 
 class Seen(NamedTuple):
     queue: Sequence[QueuedJob]
     seats: Sequence[Seat]  # that may get a job
     machine: Machine
     room: Mapping[str, int]  # how many more of a limited scope may run
+    run_times: RunTimes | None = None  # how long jobs will run, if the order of those that wait matters

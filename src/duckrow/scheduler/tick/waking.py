@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from duckrow.core.ports import Engine
-from duckrow.scheduler.life.delays import Delays
-from duckrow.scheduler.life.lining_up import LiningUp
 from duckrow.scheduler.memory.watch import Watch
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 
 _BATCH_S = 0.01  # how long the ends of short jobs may wait to be written together
 _REST_S = 0.005  # how long wishes wait before they look again whether the log was moved
 
 
 class Waking:
-    def __init__(self, state: HostState, engine: Engine, watch: Watch, delays: Delays, lining_up: LiningUp) -> None:
+    def __init__(self, state: HostState, engine: Engine, watch: Watch) -> None:
         self._state = state
         self._engine = engine
         self._watch = watch
-        self._delays = delays
-        self._lining_up = lining_up
 
     def until_tick_s(self, mono: float) -> float | None:
         """For how long there is nothing to do unless something happens; None: for ever."""
         state = self._state
-        if state.is_due or self._delays.rang or self._watch.has_news:
+        if state.is_due or state.delays.rang or self._watch.has_news:
             return 0
         dues = [state.wake_mono, self._watch.due_mono(mono), self._watch.faults_due_mono(mono)]
         if state.lined_up:
-            dues.append(state.ticked_mono + self._lining_up.slow_s)  # a lined-up job may wait behind a slow one
+            dues.append(state.ticked_mono + state.pace.slow_s)  # a lined-up job may wait behind a slow one
         if state.wishes.is_resting:
             dues.append(state.ticked_mono + _REST_S)
         if state.reports:

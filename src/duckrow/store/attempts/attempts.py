@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob
+from duckrow.core.jobs.job import Exit, FirstProcess, LiveAttempt, QueuedJob, Stop
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.attempts.attempt_key import key_of
 from duckrow.store.attempts.reservation_json import reservations_from, text_of
@@ -82,7 +82,7 @@ class AttemptStore:
                 "pid": attempt.pid,
                 "log": to_sql(attempt.log),
                 "started_at": attempt.started_at,
-                "host_peak_mb": None if attempt.exit is None else attempt.exit.host_peak_mb,
+                "host_peak_mb": None if attempt.end is None else attempt.end.host_peak_mb,
             },
         )
         return closed.rowcount == 1
@@ -127,7 +127,7 @@ def live_attempts(database: Database) -> list[tuple[int, LiveAttempt]]:
 
 
 def _live_attempt(row: Any) -> LiveAttempt:
-    stopped_for = row["stopped_for"]
+    stopped_for, stop_began = row["stopped_for"], row["stop_began_mono"]
     return LiveAttempt(
         number=row["number"],
         job=queued_job(row[name] for name in QueuedJob._fields),
@@ -137,12 +137,10 @@ def _live_attempt(row: Any) -> LiveAttempt:
         log=from_sql(row["log"]),
         job_host_id=row["job_host_id"],
         state=State(row["state"]),
-        pid=row["pid"],
-        process=row["process"],
-        stopped_for=None if stopped_for is None else Outcome(stopped_for),
-        stop_began_mono=row["stop_began_mono"],
+        first=FirstProcess(row["pid"], row["process"]) if row["pid"] is not None or row["process"] else None,
+        stop=None if stop_began is None else Stop(None if stopped_for is None else Outcome(stopped_for), stop_began),
         suspended_mono=None if row["suspended"] is None else suspended_since(row["suspended"]),
-        exit=_exit(row["exit_code"], row["signal"]),
+        end=_exit(row["exit_code"], row["signal"]),
     )
 
 

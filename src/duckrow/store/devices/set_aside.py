@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable
 
-from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from duckrow.core.devices.gpu_suspicion import Suspect
 
 _SQL = load_queries("set_aside")
-
-
-class SetAside(NamedTuple):
-    """A GPU that gets no new job."""
-
-    device: str
-    why: str
-    boot_id: str  # of the machine when it was set aside
-    suspect: Suspect | None = None  # None: it is certain
-    passes: bool = False  # a reading without a fault means that it is over
-    wanted_back: bool = False  # by a person
 
 
 class SetAsideStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.scheduler.tick.queue_head import HEAD, QueueHead
+from duckrow.scheduler.state.queue_head import HEAD, QueueHead
 from tests.core.language import job
 
 NOTHING_FULL: frozenset[str] = frozenset()

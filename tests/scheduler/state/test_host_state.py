@@ -11,11 +11,12 @@ import duckrow
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.jobs.job import JobSpec, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gone, Started
-from duckrow.scheduler.state import HostState
+from duckrow.scheduler.state.host_state import HostState
 from tests.core.language import attempt, cpus, gpus, job
 
 OURS, ANOTHER = 7, 8
@@ -36,7 +37,9 @@ def of_job(job_id: int, device: str = "0", share: int = WHOLE, host: int = OURS,
 # -- who may change it ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("written", ["state.freed = True", "attempt.pid = 7", "live[1_000_001].holds = ()"])
+@pytest.mark.parametrize(
+    "written", ["state.freed = True", "attempt.stop = None", "state.early.owed = {}", "live[1_000_001].holds = ()"]
+)
 def test_a_module_that_writes_past_the_moves_is_told_in_every_test_of_the_scheduler(written: str) -> None:
     """`tests/scheduler/conftest.py` sees to it."""
     attempt = of_job(1)
@@ -126,11 +129,11 @@ def test_no_job_gets_a_device_that_is_drained_or_set_aside() -> None:
     state = state_of(seats=gpus(4))
     assert state.usable(state.seats) is state.seats
     state.drain(frozenset({"1"}))
-    state.put_aside({"3"})
+    state.set_gpu_aside(SetAside("3", "it fell off the bus", "boot"))
     assert [seat.devices for seat in state.usable(state.seats)] == [("0",), ("2",)]
     assert [seat.devices for seat in state.not_set_aside(state.seats)] == [("0",), ("1",), ("2",)]
     assert state.any_out_of_use
-    state.put_aside(())
+    state.give_gpu_out("3")
     state.drain(frozenset())
     assert not state.any_out_of_use
 

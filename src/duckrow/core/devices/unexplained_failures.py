@@ -15,7 +15,7 @@ class Unexplained:
         self._of: dict[str, dict[Failure, float]] = {}  # GPU -> what failed there, and when
         self._last_mono = 0.0
 
-    def add(self, gpus: Iterable[str], failure: Failure, mono: float) -> None:
+    def note(self, gpus: Iterable[str], failure: Failure, mono: float) -> None:
         self._last_mono = mono
         for gpu in gpus:
             here = self._of.setdefault(gpu, {})

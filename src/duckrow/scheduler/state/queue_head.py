@@ -41,6 +41,10 @@ class QueueHead:
         self._whole = len(jobs) < HEAD
         self.stale = False
 
+    def outdate(self) -> None:
+        """The queue on disk may begin with others now."""
+        self.stale = True
+
     def grew(self) -> None:
         """More jobs were added at the end of the queue."""
         self.stale = self.stale or not self.jobs or self._whole
