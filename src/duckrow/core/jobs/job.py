@@ -199,6 +199,7 @@ class LiveAttempt:
     awaits_parent: bool = False  # its preloaded parent is still importing: it has not begun, and no time counts
     pid: int | None = None
     process: str = ""  # identifies that process for good; empty until we saw it running
+    kernel_kills: int | None = None  # how many processes the kernel had killed for their memory when it began
     noticed: bool = False  # the warning before the time limit was sent
     suspended_mono: float | None = None  # since when it is suspended, because somebody paused it
     stopped_for: Outcome | None = None  # why it is being stopped, if it is
@@ -268,6 +269,10 @@ class LiveAttempt:
         self.pid = pid
         if process is not None:
             self.process = process
+
+    def note_kernel_kills(self, count: int | None) -> None:
+        """Before it begins, or before its new host watches it. None: unknown."""
+        self.kernel_kills = count
 
     def restate_start(self, wall: float) -> None:
         """Somebody set the wall clock: restate when it began by the new clock."""
