@@ -62,8 +62,8 @@ def test_a_pilot_whose_host_is_killed_leaves_no_state_folder_on_its_node(
     monkeypatch.setenv("TMPDIR", str(scratch))
     request = read_request(PRETEND, {"folder": str(tmp_path / "batches")})
     spec = JobSpec(f"echo $PPID > {tmp_path}/host.new; mv {tmp_path}/host.new {tmp_path}/host; exec sleep 600", "/")
-    submit_batch(client, [spec], request)
-    until(lambda: client.tender.submit() or (tmp_path / "host").exists(), "the run to start")
+    ids = submit_batch(client, [spec], request)
+    until(lambda: outcomes(client, ids) and (tmp_path / "host").exists(), "the run to start")
     assert len(list(scratch.glob("duckrow-pilot-*"))) == 1
     os.kill(int((tmp_path / "host").read_text()), signal.SIGKILL)
     until(lambda: not list(scratch.glob("duckrow-pilot-*")), "its keeper to remove the folder")

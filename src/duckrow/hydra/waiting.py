@@ -88,11 +88,15 @@ class RunWaiter:
             kill(self._client, new, answered=False)
 
     def _rest(self, rest_s: float) -> None:
-        again_at = time.monotonic() + max(self._place.look_s, rest_s)
+        """At least this long, unless all is over, and then until there is news."""
+        began = time.monotonic()
         while True:
-            time.sleep(rest_s)
-            self._client.tender.see_to()
-            if self._client.has_news() or time.monotonic() >= again_at:
+            time.sleep(_LOOK_S)
+            is_over = self._client.tender.see_to()
+            rested_s = time.monotonic() - began
+            if is_over or rested_s >= max(self._place.look_s, rest_s):
+                return
+            if rested_s >= rest_s and self._client.has_news():
                 return
 
 
