@@ -76,12 +76,11 @@ def _has_more_than_hydra(node: Any) -> bool:
     return type(content) is dict and len(content) > 1 and type(content.get("hydra")) is DictConfig
 
 
-def _with_empty_hydra(config: DictConfig, memo: dict[int, Any]) -> DictConfig:
+def _with_empty_hydra(config: Any, memo: dict[int, Any]) -> Any:
     hydra = _copied_node(config.__dict__["_content"]["hydra"], memo)
     hydra.__dict__["_content"] = {}
     memo[id(config.__dict__["_content"]["hydra"])] = hydra
-    made: DictConfig = copied(config, memo)
-    return made
+    return copied(config, memo)
 
 
 def copied(node: Any, memo: dict[int, Any]) -> Any:
