@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duckrow.store.batches import BatchStore, Standing
 
 COPY_S = 0.2  # between two looks at the folders of batches
+_GLANCE_S = 0.05  # between two glances whether a batch has ended
 _SHARE = 20  # if a look takes long, because there are many runs or no core is free, rest this many times as long
 NOW_AND_THEN_S = 30.0  # how often commands that only look ask the cluster
 WAITING_S = 3.0  # how often waiting commands ask the cluster
@@ -30,6 +31,7 @@ class Tender:
         self._batches: Batches | None = None
         self._copied_at = -math.inf
         self._rest_s = COPY_S
+        self._glanced_at = -math.inf
 
     @property
     def _store(self) -> BatchStore:
@@ -87,13 +89,18 @@ class Tender:
 
     def see_to(self) -> bool:
         """For waiting callers, who call this again and again. True: a batch has just ended, and need not be awaited."""
-        ended = self._batches is not None and self._batches.any_has_all_results()
         began = time.monotonic()
+        ended = began - self._glanced_at >= _GLANCE_S and self._has_ended()
         if ended or began - self._copied_at >= self._rest_s:
             self.submit(WAITING_S, patience_s=0.0)
             self._copied_at = time.monotonic()
             self._rest_s = max(COPY_S, _SHARE * (self._copied_at - began))
         return ended
+
+    def _has_ended(self) -> bool:
+        """Whether one of the batches has, which we have not copied yet."""
+        self._glanced_at = time.monotonic()
+        return self._batches is not None and self._batches.any_has_all_results()
 
     def standings(self) -> dict[int, Standing]:
         """The status of batches as last recorded."""
