@@ -67,7 +67,8 @@ class BatchCopy:
         return changed
 
     def has_all_results(self) -> bool:
-        return os.path.exists(self.batch.folder) and len(names(self.batch.results)) >= self.batch.count
+        results = names(self.batch.results)  # none if the folder was removed
+        return bool(results) and len(results) >= self.batch.count
 
     def is_done(self) -> bool:
         return all(run.state is State.DONE for run in self._store.runs(self.row.id))
