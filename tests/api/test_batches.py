@@ -87,6 +87,7 @@ def test_who_waits_copies_the_last_result_at_once_and_others_now_and_then(
 ) -> None:
     monkeypatch.setattr(tender, "COPY_S", 1e9)
     monkeypatch.setattr(tender, "_GLANCE_S", 0.0)
+    monkeypatch.setattr(tender, "_SHARE", 0)
     client = tended(folder)
     assert not client.tender.see_to()
     pilot, claims = PilotFolder(batch, "1_0"), Claims(batch)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.05  # the least time between two looks, if many runs are left; the last ones are seen sooner
 _LOOK_EACH_S = 0.002  # the same for each run that is left
-_GLANCE_S = 0.01  # how often to check whether anything has changed
+_GLANCE_S = 0.01  # how soon to check whether anything has changed; the longer nothing has, the less often
 _SHARE = 5  # if a look takes long because there are many runs, rest this many times as long; results come once each
 
 
@@ -91,9 +91,9 @@ class RunWaiter:
 
     def _rest(self, rest_s: float) -> None:
         """At least this long, unless all is over, and then until there is news."""
-        began = time.monotonic()
+        began, rested_s = time.monotonic(), 0.0
         while True:
-            time.sleep(_GLANCE_S)
+            time.sleep(min(max(_GLANCE_S, rested_s / 10), _LOOK_S))
             is_over = self._client.tender.see_to()
             rested_s = time.monotonic() - began
             if is_over or rested_s >= max(self._place.look_s, rest_s):
