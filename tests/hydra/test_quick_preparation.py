@@ -20,6 +20,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import run_job
 from hydra.errors import HydraException
 from hydra.types import HydraContext
+from hydra.version import VersionBase
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from omegaconf import MISSING, AnyNode, DictConfig, ListConfig, OmegaConf, grammar_parser
@@ -166,6 +167,7 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
         copies += [returned.cfg, returned.hydra_cfg, config, copy.deepcopy(config)]
         return list(map(everything_in, copies))
 
+    monkeypatch.setattr(VersionBase.instance(), "version_base", None)  # put back afterwards: it is the whole process's
     usual = run()
     for kind in quick_copies._CONTAINERS + quick_copies._VALUES:
         monkeypatch.setattr(kind, "__deepcopy__", kind.__deepcopy__)

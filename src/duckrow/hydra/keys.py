@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 _LAUNCHERS = "hydra_plugins.duckrow_launcher.launcher"
-# OmegaConf only reads the fields, and every Hydra application loads this: no methods, which take longest to make.
-_described = partial(dataclass, init=False, repr=False, eq=False)
+# Every Hydra application loads this, and nobody compares or shows these: such methods take long to make.
+_described = partial(dataclass, repr=False, eq=False)
 
 
 @_described
