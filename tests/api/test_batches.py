@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.api.client import Client
+from duckrow.api.clusters import tender
 from duckrow.api.clusters.standing import jobs_in_words, why_it_waits
 from duckrow.api.clusters.tender import Tender
 from duckrow.api.clusters.watch import WatchedRuns, batches_of, still_batches
@@ -79,6 +80,24 @@ def test_the_end_of_a_batch_is_heard_by_those_who_did_not_see_it_first(folder: F
         claims.finish(run, 1, {"outcome": "succeeded"})
     assert [news_of(client) for client in clients] == [[1, 2], [1, 2]]
     assert not BatchStore(clients[0].database).any_open()
+
+
+def test_who_waits_copies_the_last_result_at_once_and_others_now_and_then(
+    folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tender, "COPY_S", 1e9)
+    monkeypatch.setattr(tender, "_GLANCE_S", 0.0)
+    monkeypatch.setattr(tender, "_SHARE", 0)
+    client = tended(folder)
+    assert not client.tender.see_to()
+    pilot, claims = PilotFolder(batch, "1_0"), Claims(batch)
+    seen = []
+    for run in (0, 1):
+        claims.take(pilot.card, run)
+        claims.finish(run, 1, {"outcome": "succeeded"})
+        seen.append((client.tender.see_to(), [view.state for view in client.views([1, 2])]))
+    assert seen == [(False, ["queued", "queued"]), (True, ["done", "done"])]
+    assert not client.tender.see_to()
 
 
 def test_opening_a_client_and_looking_at_rows_changes_nothing(folder: Folder, batch: Batch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -50,6 +52,21 @@ def test_runs_on_another_cluster_are_done_and_what_is_left_of_its_jobs_is_cancel
     assert outcomes(client, ids) == ["succeeded", "failed", "succeeded"]
     assert (tmp_path / "said").read_text() == "hello\n"
     until(lambda: not any(job.runs or job.waits for job in cluster.states().values()), "the end of its jobs")
+
+
+def test_a_pilot_whose_host_is_killed_leaves_no_state_folder_on_its_node(
+    client: Client, cluster: PretendCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    request = read_request(PRETEND, {"folder": str(tmp_path / "batches")})
+    spec = JobSpec(f"echo $PPID > {tmp_path}/host.new; mv {tmp_path}/host.new {tmp_path}/host; exec sleep 600", "/")
+    ids = submit_batch(client, [spec], request)
+    until(lambda: outcomes(client, ids) and (tmp_path / "host").exists(), "the run to start")
+    assert len(list(scratch.glob("duckrow-pilot-*"))) == 1
+    os.kill(int((tmp_path / "host").read_text()), signal.SIGKILL)
+    until(lambda: not list(scratch.glob("duckrow-pilot-*")), "its keeper to remove the folder")
 
 
 def test_what_another_cluster_refuses_is_told_in_its_own_words(

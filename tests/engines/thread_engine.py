@@ -113,7 +113,7 @@ class ThreadEngine:
     def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
         return dict.fromkeys(pids, 0)
 
-    def ran_out_of_memory(self) -> bool | None:
+    def ran_out_of_memory(self, attempt: LiveAttempt) -> bool | None:
         return None
 
     def core_time(self) -> CoreTime | None:

@@ -9,12 +9,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import omegaconf.base
 import pytest
+from hydra import compose, initialize
+from hydra._internal.callbacks import Callbacks
 from hydra.conf import HydraConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.utils import run_job
 from hydra.errors import HydraException
+from hydra.types import HydraContext
+from hydra.version import VersionBase
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from omegaconf import MISSING, AnyNode, DictConfig, ListConfig, OmegaConf, grammar_parser
@@ -145,6 +151,32 @@ def test_the_copies_of_a_whole_process_can_be_quick(monkeypatch: pytest.MonkeyPa
     twice = copy.deepcopy([config, config])
     assert twice[0] is twice[1]
     assert OmegaConf.masked_copy is quick_copies.masked_copy
+
+
+def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> list[Any]:
+        with initialize(version_base=None, config_path=None):
+            words = ["+a.b=1", "+c=${a.b}", f"hydra.run.dir={tmp_path}", "hydra.job.num=0", "hydra.job.id=x"]
+            config = compose(overrides=words, return_hydra_config=True)
+        copies: list[Any] = []
+        context, function = HydraContext(None, Callbacks()), lambda config: copies.append(copy.deepcopy(config))  # type: ignore[arg-type]
+        keys = {"job_dir_key": "hydra.run.dir", "job_subdir_key": None, "configure_logging": False}
+        returned = run_job(function, config, hydra_context=context, **keys)  # type: ignore[arg-type]
+        copies += [returned.cfg, returned.hydra_cfg, config, copy.deepcopy(config)]
+        return list(map(everything_in, copies))
+
+    monkeypatch.setattr(VersionBase.instance(), "version_base", None)  # put back afterwards: it is the whole process's
+    usual = run()
+    for kind in quick_copies._CONTAINERS + quick_copies._VALUES:
+        monkeypatch.setattr(kind, "__deepcopy__", kind.__deepcopy__)
+    monkeypatch.setattr(OmegaConf, "masked_copy", OmegaConf.masked_copy)
+    quick_copies.copy_quickly()
+    emptied = Mock(side_effect=quick_copies._with_empty_hydra)
+    monkeypatch.setattr(quick_copies, "_with_empty_hydra", emptied)
+    assert run() == usual
+    emptied.assert_called_once()
 
 
 def test_an_interpolation_is_parsed_once_and_resolved_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,10 +119,12 @@ class SlurmDuckrow(Duckrow):
 def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
     if not cluster.is_whole():  # the test before has left a part of it dead
         cluster.up()
-    work = tmp_path / "work"
+    work, scratch = tmp_path / "work", tmp_path / "scratch"
     work.mkdir()
+    scratch.mkdir()
     program = SlurmDuckrow(tmp_path / "state", work)
     program.env |= {"SLURM_CONF": cluster.conf, "DUCKROW_CONFIG": str(work / "duckrow.toml")}
+    program.env |= {"TMPDIR": str(scratch)}  # pilots of a node that crashes leave their folders
     program.settings(SETTINGS)
     yield program
     no_jobs_left(cluster)

@@ -184,14 +184,14 @@ def _write(path: str, head: Mapping[str, Any], *values: Any) -> None:
         with open(unfinished, "wb", opener=private) as file:
             pickle.dump(head, file, protocol=PROTOCOL)
             for value in values:
-                _dump(value, file)
+                dump_value(value, file)
         os.replace(unfinished, path)
     except BaseException:
         _remove(unfinished)
         raise
 
 
-def _dump(value: Any, file: IO[bytes]) -> None:
+def dump_value(value: Any, file: IO[bytes]) -> None:
     """Pickle straight into the file. Plain pickle first: loading cloudpickle takes longer than writing most values."""
     begin = file.tell()
     try:

@@ -82,11 +82,14 @@ class Session:
 
     # -- looking ----------------------------------------------------------------------------------------------
 
-    def select(self, words: Iterable[str]) -> list[int]:
-        """The ids of the jobs that these words name; a word that names none is an error."""
+    def select(self, words: Iterable[str], whole_array: bool = False) -> list[int]:
+        """The ids of the jobs that these words name; a word that names none is an error.
+
+        `whole_array`: for somebody who waits, to whom `last` means all that was submitted last.
+        """
         from duckrow.core.jobs.selection import parse_selection
 
-        found, missing = self.jobs.selected(parse_selection(words))
+        found, missing = self.jobs.selected(parse_selection(words), whole_array)
         if missing:
             raise NotFoundError(f"There is no job {', '.join(missing)}. `duckrow ls --all` lists all jobs.")
         return found

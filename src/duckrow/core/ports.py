@@ -141,8 +141,8 @@ class Engine(Protocol):
         A negative number is an attempt of ours that is not among these; -1 is another duckrow's.
         """
 
-    def ran_out_of_memory(self) -> bool | None:
-        """Whether the machine has recently killed any process because it was out of memory; None: unknown."""
+    def ran_out_of_memory(self, attempt: LiveAttempt) -> bool | None:
+        """Whether the machine has killed any process for its memory since this attempt began; None: unknown."""
 
     def core_time(self) -> CoreTime | None:
         """How long the cores on which attempts run have been busy, whoever uses them; None: unknown."""

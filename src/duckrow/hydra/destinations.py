@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import subprocess  # where it is needed: every Hydra application loads this module
+
     from duckrow.api.client import Client
     from duckrow.core.jobs.job import JobSpec
 
@@ -83,6 +83,8 @@ class OwnRun:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def submit(self, client: Client, specs: Sequence[JobSpec], environment: Mapping[str, str]) -> None:
+        import subprocess
+
         from duckrow.api.calls.interpreter import module_command
 
         number = len(os.listdir(self._folder))
@@ -117,6 +119,8 @@ class OwnRun:
         return all(process.poll() is not None for process in self._processes)
 
     def stop(self, client: Client, ids: Sequence[int]) -> None:
+        import signal
+
         for process in self._processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)

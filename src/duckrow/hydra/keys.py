@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 _LAUNCHERS = "hydra_plugins.duckrow_launcher.launcher"
+# Every Hydra application loads this, and nobody compares or shows these: such methods take long to make.
+_described = partial(dataclass, repr=False, eq=False)
 
 
-@dataclass
+@_described
 class RunConf:
     """Keys that mean the same wherever the runs go: what each run gets, and how the launch behaves."""
 
@@ -31,7 +34,7 @@ class RunConf:
     verbose: bool = False
 
 
-@dataclass
+@_described
 class LocalConf(RunConf):
     _target_: str = f"{_LAUNCHERS}.DuckrowLocal"
     parallel_runs: int | None = None  # at a time; null: as many as there are devices
@@ -39,7 +42,7 @@ class LocalConf(RunConf):
     priority: int | None = None
 
 
-@dataclass
+@_described
 class SlurmConf(RunConf):
     _target_: str = f"{_LAUNCHERS}.DuckrowSlurm"
     on: str = "slurm"  # or the name of a profile in the settings, whose values apply where none is given here
@@ -67,7 +70,7 @@ class SlurmConf(RunConf):
     sbatch: list[str] | None = None  # further options of sbatch
 
 
-@dataclass
+@_described
 class ClusterduckConf:
     """The keys of clusterduck and hydra-submitit-launcher, and new ones."""
 
@@ -93,12 +96,12 @@ class ClusterduckConf:
     project: str | None = None
 
 
-@dataclass
+@_described
 class ClusterduckLocalConf(ClusterduckConf):
     _target_: str = f"{_LAUNCHERS}.ClusterduckLocal"
 
 
-@dataclass
+@_described
 class ClusterduckSlurmConf(ClusterduckConf):
     _target_: str = f"{_LAUNCHERS}.ClusterduckSlurm"
     partition: str | None = None

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
-import shlex
-import shutil
 import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -127,6 +124,8 @@ class MultirunSession:
     def how_to_resume(self) -> str:
         if self._multirun is None or self._sweep is None:
             return "Nothing was submitted."
+        import shlex
+
         folder = shlex.quote(os.path.relpath(self._multirun.folder))
         return (
             "The runs that had not ended were stopped. What is missing runs with the same command and "
@@ -150,7 +149,7 @@ class MultirunSession:
         self._sweep = self._find_sweep(client, self._multirun.root)
         os.makedirs(self._sweep.folder, exist_ok=True)
         self._place, resources = self._make_place(self._wanted, self._sweep, client, len(runs))
-        token = secrets.token_hex(4)
+        token = os.urandom(4).hex()
         launch = Launch(
             self._config,
             self._context,
@@ -206,6 +205,8 @@ class MultirunSession:
 
     def _leave_nothing(self, client: Client, runs: Sequence[HydraRun]) -> None:
         """If nothing was submitted, remove the sweep and the empty folders of its runs."""
+        import shutil
+
         from duckrow.api.call import CALL
         from duckrow.api.sweeps.sweeps import Sweeps
 

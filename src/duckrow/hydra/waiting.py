@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import PointJob
     from duckrow.hydra.destinations import Destination
 
-_LOOK_S = 0.05  # how often to check whether anything has changed
+_LOOK_S = 0.05  # the least time between two looks, if many runs are left; the last ones are seen sooner
+_LOOK_EACH_S = 0.002  # the same for each run that is left
+_GLANCE_S = 0.01  # how soon to check whether anything has changed; the longer nothing has, the less often
 _SHARE = 5  # if a look takes long because there are many runs, rest this many times as long; results come once each
 
 
@@ -44,7 +46,7 @@ class RunWaiter:
                 self._look(pending)
                 if pending:
                     looking_s = time.monotonic() - began - self._noting_s
-                    self._rest(max(_LOOK_S, _SHARE * looking_s))
+                    self._rest(max(min(_LOOK_S, _LOOK_EACH_S * len(pending)), _SHARE * looking_s))
         except KeyboardInterrupt:
             self._place.stop(self._client, [row.job_id for row in self._rows(pending).values()])
             raise
@@ -88,11 +90,15 @@ class RunWaiter:
             kill(self._client, new, answered=False)
 
     def _rest(self, rest_s: float) -> None:
-        again_at = time.monotonic() + max(self._place.look_s, rest_s)
+        """At least this long, unless all is over, and then until there is news."""
+        began, rested_s = time.monotonic(), 0.0
         while True:
-            time.sleep(rest_s)
-            self._client.tender.see_to()
-            if self._client.has_news() or time.monotonic() >= again_at:
+            time.sleep(min(max(_GLANCE_S, rested_s / 10), _LOOK_S))
+            is_over = self._client.tender.see_to()
+            rested_s = time.monotonic() - began
+            if is_over or rested_s >= max(self._place.look_s, rest_s):
+                return
+            if rested_s >= rest_s and self._client.has_news():
                 return
 
 

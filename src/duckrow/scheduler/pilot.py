@@ -63,7 +63,7 @@ class PilotHost(Observer):
         self.share = share
         self.us = us
         self._offer = offer
-        database = Database(folder, durable=False)
+        database = Database(folder, durable=False, temporary=True)
         host = Host(folder, database, HostStore(database).add_run(us.name, batch.folder, us.name))
         self.loop, self._signals = local_host(database, host, offer, link, self)
         self.loop.never_set_gpus_aside()  # the ends of runs are reported, and others may have acted on them
@@ -354,19 +354,28 @@ def main() -> None:
     at_a_time = 1 if share.request.nodes > 1 else share.request.parallel_runs
     offer = allocated_offer(at_a_time, share.is_by_memory, share.gpus, own_job.facts.allocation)
     # Create it before the journal: a journal without a database looks like a lost database.
-    Database(folder, durable=False).close()
-    link = fork_host(
-        folder.keepers, speaks=False, heirless=True, afterwards=lambda code: _if_killed(code, batch, own_job)
-    )
+    Database(folder, durable=False, temporary=True).close()
+
+    def in_keeper(code: int, told_to_end: bool) -> None:
+        _remove(folder)  # a host that was killed has not
+        if not told_to_end:
+            _if_killed(code, batch, own_job)
+
+    link = fork_host(folder.keepers, speaks=False, heirless=True, afterwards=in_keeper)
     host = PilotHost(cluster, own_job, share, us, folder, offer, link)
     try:
         host.go()
     finally:
+        _remove(folder)
+    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and host.has_more()):
+        _start_again(own_job)
+
+
+def _remove(folder: Folder) -> None:
+    if os.path.exists(folder.root):
         import shutil  # not needed before
 
         shutil.rmtree(folder.root, ignore_errors=True)
-    if host.starts_again or (host.runs.interrupted == TIME_LIMIT and host.has_more()):
-        _start_again(own_job)
 
 
 def _if_killed(code: int, batch: Batch, own_job: OwnJob) -> None:

@@ -227,6 +227,18 @@ def test_a_project_runs_no_more_jobs_at_a_time_than_its_limit(duckrow: DryDuckro
     assert duckrow("limit", "thesis", ok=False).returncode == 2
 
 
+def test_who_waits_for_the_last_job_waits_for_its_whole_array(busy: DryDuckrow) -> None:
+    busy.does("exit $DUCKROW_ARRAY_INDEX", played("exit 1"), played("exit 0"), played("exit 0"))
+    busy("submit", "--array", "0-2", "exit $DUCKROW_ARRAY_INDEX")
+    behind = busy.submit("--after", "last", "true")
+    assert [each["id"] for each in busy.job(behind)["after"]] == [2, 3, 4]
+    busy.open_gate()
+    busy.wait_for(behind, "skipped")
+    busy.does("test $DUCKROW_ARRAY_INDEX = 1", played("exit 1"), played("exit 0"))
+    busy("submit", "--array", "0-1", "test $DUCKROW_ARRAY_INDEX = 1")
+    assert busy("wait", "last", ok=False).returncode == 1
+
+
 def test_submit_wait_returns_the_jobs_exit_code(duckrow: DryDuckrow) -> None:
     assert duckrow("submit", "--wait", "exit 9", ok=False).returncode == 9
     assert duckrow("submit", "--wait", "kill -9 $$", ok=False).returncode == 137

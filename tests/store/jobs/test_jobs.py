@@ -175,8 +175,21 @@ def test_jobs_are_selected_by_id_range_name_and_last(shelf: Shelf) -> None:
     assert selected("9", "20-30", "zzz", "1") == ([1], ["9", "20-30", "zzz"])
 
 
+def test_the_last_job_stands_for_its_whole_array_to_those_who_ask_for_that(shelf: Shelf) -> None:
+    last = parse_selection(["last"])
+    shelf.add("a", "b")
+    assert shelf.jobs.selected(last, whole_array=True) == ([2], [])
+    with shelf.database.transaction():
+        shelf.jobs.add(DAEMON, [JobSpec("true", "/", array_index=index) for index in (7, 8, 9)], {})
+    assert shelf.jobs.selected(last, whole_array=True) == ([3, 4, 5], [])
+    assert shelf.jobs.selected(last) == ([5], [])
+    shelf.add("c")
+    assert shelf.jobs.selected(last, whole_array=True) == ([6], [])
+
+
 def test_there_is_no_last_job_where_there_is_none(shelf: Shelf) -> None:
-    assert shelf.jobs.selected(parse_selection(["last"])) == ([], ["last"])
+    for whole_array in (False, True):
+        assert shelf.jobs.selected(parse_selection(["last"]), whole_array) == ([], ["last"])
 
 
 def test_the_owners_of_jobs_are_their_hosts(shelf: Shelf) -> None:

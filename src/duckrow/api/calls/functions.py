@@ -11,7 +11,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 import cloudpickle
 
@@ -177,9 +177,14 @@ def value_of(folder: str, who: str) -> Any:
         if pickle.load(file)["kind"] != RETURNED:
             raise JobFailed(f"{who} left an error in {folder}, but exited with code 0.")
         try:
-            return _Reader(file).load()
+            return read_value(file)
         except (Exception, SystemExit) as error:  # a missing module, or any error of somebody else's class
             raise JobFailed(f"{who} has a result, but it cannot be read here: {words_of(error)}.") from error
+
+
+def read_value(file: IO[bytes]) -> Any:
+    """What `dump_value` has written."""
+    return _Reader(file).load()
 
 
 def code_of_call(folder: str) -> Mapping[str, str] | None:

@@ -64,6 +64,10 @@ class Batches:
             self.news |= dict.fromkeys(changed)
             self.session.ring_all()  # a job may have waited for one of these
 
+    def any_has_all_results(self) -> bool:
+        """Whether all runs of an open batch have ended, which a glance at its folder tells."""
+        return any(copy.has_all_results() for copy in self.copies.values())
+
     def _reopen(self) -> None:
         """Reopen batches that are done here, if another login node runs some of their runs again."""
         for row in self.store.latest_closed():

@@ -12,6 +12,7 @@ from duckrow.clusters.claims import Claims
 from duckrow.clusters.held_runs import HeldRuns
 from duckrow.clusters.pilots import Pilot, read_pilots
 from duckrow.clusters.priorities import Priorities
+from duckrow.clusters.shared_files import names
 from duckrow.clusters.waits import Waits
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.batch_runs import BatchRunStore
@@ -64,6 +65,10 @@ class BatchCopy:
                     self._write(run)
                     changed.append(run.job_id)
         return changed
+
+    def has_all_results(self) -> bool:
+        results = names(self.batch.results)  # none if the folder was removed
+        return bool(results) and len(results) >= self.batch.count
 
     def is_done(self) -> bool:
         return all(run.state is State.DONE for run in self._store.runs(self.row.id))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from duckrow.store.batches import BatchStore, Standing
 
 COPY_S = 0.2  # between two looks at the folders of batches
+_GLANCE_S = 0.05  # between two glances whether a batch has ended
+_SHARE = 20  # if one takes long, because there are many runs or no core is free, rest this many times as long
 NOW_AND_THEN_S = 30.0  # how often commands that only look ask the cluster
 WAITING_S = 3.0  # how often waiting commands ask the cluster
 PATIENCE_S = 5.0  # how long a command waits for the answer; one that asks again need not wait
@@ -28,6 +30,8 @@ class Tender:
         self._cluster_of = cluster_of
         self._batches: Batches | None = None
         self._copied_at = -math.inf
+        self._rest_s = COPY_S
+        self._glance_at = -math.inf
 
     @property
     def _store(self) -> BatchStore:
@@ -83,11 +87,21 @@ class Tender:
             self.batches.copy()
             self.batches.submit(every_s, patience_s)
 
-    def see_to(self) -> None:
-        """For waiting callers, who call this again and again."""
-        if time.monotonic() - self._copied_at >= COPY_S:
+    def see_to(self) -> bool:
+        """For waiting callers, who call this again and again. True: a batch has just ended, and need not be awaited."""
+        began = time.monotonic()
+        ended = began >= self._glance_at and self._has_ended(began)
+        if ended or began - self._copied_at >= self._rest_s:
             self.submit(WAITING_S, patience_s=0.0)
             self._copied_at = time.monotonic()
+            self._rest_s = max(COPY_S, _SHARE * (self._copied_at - began))
+        return ended
+
+    def _has_ended(self, now: float) -> bool:
+        """Whether one of the batches has, which we have not copied yet."""
+        ended = self._batches is not None and self._batches.any_has_all_results()
+        self._glance_at = now + max(_GLANCE_S, _SHARE * (time.monotonic() - now))
+        return ended
 
     def standings(self) -> dict[int, Standing]:
         """The status of batches as last recorded."""

@@ -85,7 +85,7 @@ def not_yet_met(client: Client, after: Sequence[Dependency], may_be_broken: bool
     control = ControlStore(client.database)
     waits_for = []
     for dependency in after:
-        for job_id in client.select([dependency.words]):
+        for job_id in client.select([dependency.words], whole_array=True):
             state, outcome = control.end_of(job_id)
             if state != State.DONE or outcome is None:
                 waits_for.append((job_id, dependency.condition))

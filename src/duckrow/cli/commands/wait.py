@@ -34,7 +34,7 @@ def command(words: tuple[str, ...], wait_all: bool, timeout: float | None) -> in
     if bool(words) == wait_all:
         raise UsageError("Say which jobs to wait for: ids, names or --all.")
     client = client_of_verb()
-    ids = client.select(words) if words else _all(client)
+    ids = client.select(words, whole_array=True) if words else _all(client)
     failed = [view for view in wait(client, ids, timeout, tell=tell) if view.outcome != Outcome.SUCCEEDED]
     for view in failed[:_NAMED]:
         say(f"duckrow: {view.words} {view.outcome}: {clean(shorten(view.title))}")

@@ -225,6 +225,7 @@ class LiveAttempt:
     follows: int | None = None  # the attempt whose devices it takes over as soon as that one ends
     awaits_parent: bool = False  # its preloaded parent is still importing: it has not begun, and no time counts
     first: FirstProcess | None = None  # None until it has one
+    kernel_kills: int | None = None  # how many processes the kernel had killed for their memory when it began
     noticed: bool = False  # the warning before the time limit was sent
     suspended_mono: float | None = None  # since when it is suspended, because somebody paused it
     stop: Stop | None = None  # None: nobody stops it
@@ -312,6 +313,10 @@ class LiveAttempt:
         """`process`: what identifies it for good; None: not known yet."""
         identity = self.process if process is None else process
         self.first = FirstProcess(pid, identity) if pid is not None or identity else None
+
+    def note_kernel_kills(self, count: int | None) -> None:
+        """Before it begins, or before its new host watches it. None: unknown."""
+        self.kernel_kills = count
 
     def restate_start(self, wall: float) -> None:
         """Somebody set the wall clock: restate when it began by the new clock."""

@@ -189,7 +189,7 @@ class DryEngine:
         ours = {pid: owners.get(pid, 0) for pid in pids}
         return {pid: attempt_id if attempt_id in asked else -attempt_id for pid, attempt_id in ours.items()}
 
-    def ran_out_of_memory(self) -> bool | None:
+    def ran_out_of_memory(self, attempt: LiveAttempt) -> bool | None:
         return self._machine.ran_out_of_memory
 
     def core_time(self) -> CoreTime | None:

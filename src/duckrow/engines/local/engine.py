@@ -137,6 +137,7 @@ class LocalEngine:
         self._groups.find_again([] if rebooted else attempts)
         for attempt in attempts:
             self._watched[attempt.id] = attempt
+            attempt.note_kernel_kills(self._kernel_kills.count())
             if rebooted:
                 self._processes.rebooted.add(attempt.id)
             self._settle(attempt.id)
@@ -172,8 +173,8 @@ class LocalEngine:
         tags = {tag_of(attempt.keeper, attempt.id): attempt.id for attempt in attempts} if pids else {}
         return attempts_of(pids, tags, lambda journal: os.path.exists(os.path.join(self._folder, journal)))
 
-    def ran_out_of_memory(self) -> bool | None:
-        return self._kernel_kills.happened()
+    def ran_out_of_memory(self, attempt: LiveAttempt) -> bool | None:
+        return self._kernel_kills.since(attempt.kernel_kills)
 
     def core_time(self) -> CoreTime | None:
         found = core_time(os.sched_getaffinity(0))
@@ -206,6 +207,7 @@ class LocalEngine:
 
     def _start(self, order: StartOrder) -> None:
         attempt = order.attempt
+        attempt.note_kernel_kills(self._kernel_kills.count())
         pid = self._spawner.start(order)
         if attempt.job.preload is not None:  # its parent may have been slow, which is not the run's time
             attempt.begin(self._reactor.now())

@@ -11,9 +11,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf, open_dict
 
 from duckrow.hydra.runs.launch import VARIABLE, Launch, home_of, shared_launch
+from duckrow.hydra.runs.quick_overrides import is_simple
 from duckrow.hydra.runs.run import prepare_quickly
 
-# Parsers remember which characters can follow which: all usual ones.
+# Hydra's parser, which simple overrides do without, remembers which characters can follow which: all usual ones.
 _FORMS = ["a=0123456789", "+b.c=[x,'y']", "d/e@f=-0.12345678e-9", "g={h: null}", "++i=abcdefghijklmnopqrstuvwxyz", "j="]
 
 
@@ -25,8 +26,9 @@ def imported_by_runs(arguments: list[str]) -> list[str]:
 def before_forks(arguments: list[str]) -> None:
     prepare_quickly()
     try:
-        OverridesParser.create().parse_overrides(_FORMS)
         with shared_launch(os.environ[VARIABLE]) as launch:
+            if not all(map(is_simple, launch.sample)):
+                OverridesParser.create().parse_overrides(_FORMS)
             rehearse(launch)
     except BaseException:  # it needs classes of the project, so the runs do it; or it is wrong, and a run will say so
         pass

@@ -7,14 +7,19 @@ The copies are the same as those that OmegaConf makes. It makes an empty node, w
 from __future__ import annotations
 
 import copy
+import sys
 from collections import defaultdict
 from typing import Any
 
+from hydra import __version__ as hydra_version
+from hydra.core.utils import run_job
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf import __version__ as omegaconf_version
 from omegaconf.nodes import AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode
 
 _KNOWN = "2.3."  # the versions of OmegaConf whose internals we know; others copy the usual way
+# It copies the whole config for the function, and then drops Hydra's part, which is larger than most people's own.
+_DROPS_HYDRA = run_job.__code__ if hydra_version.startswith("1.3.") else None
 _CONTAINERS = (DictConfig, ListConfig)
 _VALUES = (AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode)
 _LEAVES = frozenset(_VALUES)
@@ -57,9 +62,25 @@ def masked_copy(conf: Any, keys: str | list[str]) -> DictConfig:
 
 def _instead_of(kind: type, usual: Any) -> Any:
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
-        return copied(self, memo) if type(self) is kind else usual(self, memo)
+        if type(self) is not kind:
+            return usual(self, memo)
+        if _has_more_than_hydra(self) and sys._getframe(2).f_code is _DROPS_HYDRA:  # by way of `copy.deepcopy`
+            return _with_empty_hydra(self, memo)
+        return copied(self, memo)
 
     return __deepcopy__
+
+
+def _has_more_than_hydra(node: Any) -> bool:
+    content = node.__dict__.get("_content")
+    return type(content) is dict and len(content) > 1 and type(content.get("hydra")) is DictConfig
+
+
+def _with_empty_hydra(config: Any, memo: dict[int, Any]) -> Any:
+    hydra = _copied_node(config.__dict__["_content"]["hydra"], memo)
+    hydra.__dict__["_content"] = {}
+    memo[id(config.__dict__["_content"]["hydra"])] = hydra
+    return copied(config, memo)
 
 
 def copied(node: Any, memo: dict[int, Any]) -> Any:

@@ -25,6 +25,11 @@ def parse_overrides(overrides: Sequence[str]) -> list[Override]:
     return known if len(known) == len(parsed) else OverridesParser.create().parse_overrides(list(overrides))
 
 
+def is_simple(override: str) -> bool:
+    """Whether it needs no grammar."""
+    return simple_value(override) is not None
+
+
 def simple_value(override: str) -> int | float | str | None:
     """None: its value is more than a number or a word."""
     found = _SIMPLE.fullmatch(override)

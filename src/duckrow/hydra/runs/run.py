@@ -11,6 +11,7 @@ from hydra.core.utils import JobReturn, JobStatus, run_job
 from hydra.types import TaskFunction
 from omegaconf import open_dict
 
+from duckrow.hydra.runs.late_configs import with_late_configs
 from duckrow.hydra.runs.launch import load_launch
 from duckrow.hydra.runs.quick_copies import copy_quickly
 from duckrow.hydra.runs.quick_interpolations import parse_interpolations_once
@@ -49,7 +50,7 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
         error = cast("Exception", returned._return_value)
         keep_traceback(error)
         raise error
-    return returned
+    return with_late_configs(returned)
 
 
 def prepare_quickly() -> None:

@@ -40,7 +40,7 @@ class MemoryRetries:
             return None
         lines = last_lines(attempt.log, _LINES, longest=LINE_SHOWN) if attempt.log else []
         killed = was_killed(attempt.exit_code, attempt.signal)
-        on_machine = self._engine.ran_out_of_memory() if killed else None  # the kernel may have killed another program
+        on_machine = self._engine.ran_out_of_memory(attempt) if killed else None  # perhaps another program was killed
         of_job = None if attempt.end is None else attempt.end.oom_killed
         oom_killed = on_machine if of_job is None else of_job
         which = ran_out_of_memory(lines, attempt.exit_code, attempt.signal, oom_killed)

@@ -137,8 +137,11 @@ class JobStore:
     def of_host(self, host_id: int) -> list[ListedJob]:
         return self.pick("j.host_id = :host_id", {"host_id": host_id})
 
-    def selected(self, selection: Selection) -> tuple[list[int], list[str]]:
-        """The ids of the selected jobs, in order, and the words that match nothing."""
+    def selected(self, selection: Selection, whole_array: bool = False) -> tuple[list[int], list[str]]:
+        """The ids of the selected jobs, in order, and the words that match nothing.
+
+        `whole_array`: the last job stands for all jobs of its array, if it is one of an array.
+        """
         found: set[int] = set()
         missing: list[str] = []
         for first, last in selection.ranges:
@@ -152,7 +155,7 @@ class JobStore:
                 missing.append(name)
             found.update(ids)
         if selection.last:
-            ids = self._ids("SELECT id FROM jobs ORDER BY id DESC LIMIT 1", ())
+            ids = self._ids(_SQL["last_array" if whole_array else "last"], ())
             if not ids:
                 missing.append("last")
             found.update(ids)

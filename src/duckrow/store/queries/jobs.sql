@@ -3,6 +3,13 @@
 -- name: last_job_id
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'jobs'), 0)
 
+-- name: last
+SELECT id FROM jobs ORDER BY id DESC LIMIT 1
+
+-- name: last_array
+-- The jobs of an array are added together, so that none stands between them; array_id is the first.
+SELECT id FROM jobs WHERE id >= (SELECT coalesce(array_id, id) FROM jobs ORDER BY id DESC LIMIT 1)
+
 -- name: continue_from
 UPDATE jobs SET attempts = :attempts, retries_used = :retries_used WHERE id = :job_id
 

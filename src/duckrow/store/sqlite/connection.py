@@ -36,10 +36,11 @@ def migrations() -> list[str]:
     return [f"{folder}/{name}" for name in sorted(os.listdir(folder)) if name.endswith(".sql")]
 
 
-def connect(path: str, *, durable: bool) -> sqlite3.Connection:
+def connect(path: str, *, durable: bool, temporary: bool = False) -> sqlite3.Connection:
     """An open database with the newest schema. `durable`: a commit is on disk when it returns.
 
-    Without `durable`, a commit survives every crash of duckrow, but perhaps not a power failure.
+    Without `durable`, a commit survives every crash of duckrow, but perhaps not a power failure. `temporary`: nobody
+    reads it after a power failure, so SQLite never waits for the disk.
     """
     if not is_new_enough(sqlite3.sqlite_version):
         raise StateError(refusal(sqlite3.sqlite_version))
@@ -49,16 +50,16 @@ def connect(path: str, *, durable: bool) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             raise StateError(f"The database {path} cannot be opened: {error}. {_hint(path)}") from None
         try:
-            _prepare(connection, path, durable)
+            _prepare(connection, path, durable, "FULL" if durable else "OFF" if temporary else "NORMAL")
         except BaseException:
             connection.close()
             raise
         return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: str, durable: bool) -> None:
+def _prepare(connection: sqlite3.Connection, path: str, durable: bool, synchronous: str) -> None:
     connection.row_factory = sqlite3.Row
-    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
     if not durable:
         connection.execute("PRAGMA wal_autocheckpoint = 0")  # a host has a Checkpointer for that
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])

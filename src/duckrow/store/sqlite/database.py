@@ -24,16 +24,16 @@ _READERS_MS = 2000
 
 
 class Database:
-    def __init__(self, folder: Folder, *, durable: bool = True) -> None:
+    def __init__(self, folder: Folder, *, durable: bool = True, temporary: bool = False) -> None:
         self.folder = folder
         self.path = folder.database
-        self._durable = durable
+        self._durable, self._temporary = durable, temporary
         self._mapped = False
         look_before_opening(folder)
         self._open()
 
     def _open(self) -> None:
-        self._connection = connect(self.path, durable=self._durable)
+        self._connection = connect(self.path, durable=self._durable, temporary=self._temporary)
         self.files = files_of(self.path)
         self._seen_version = -1
 

@@ -46,13 +46,13 @@ def fork_host(
     *,
     speaks: bool,
     heirless: bool = False,
-    afterwards: Callable[[int], None] | None = None,
+    afterwards: Callable[[int, bool], None] | None = None,
 ) -> KeeperLink:
     """Return in a child process, which will be the host. The caller's own process becomes its keeper.
 
     `speaks`: the keeper says on stderr if the host was killed. It ends with the host's exit code.
     `heirless`: nobody will take over the attempts of a dead host, so they end with it. `afterwards`: the keeper calls
-    it when all is over, with the host's exit code (128 + N: killed by signal N), unless the keeper was stopped.
+    it when all is over, with the host's exit code (128 + N: killed by signal N) and whether somebody told it to end.
     """
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -74,8 +74,8 @@ def fork_host(
     try:
         signals = KeeperEnd(our_signals, host_pid)
         code = _Keeper(journal, ours, host_pid, speaks, heirless, signals).run()
-        if afterwards is not None and not signals.told_to_end:
-            afterwards(code)
+        if afterwards is not None:
+            afterwards(code, signals.told_to_end)
     except BaseException:  # an error of ours must not run the caller's code a second time, in this process
         import traceback
 
