@@ -20,11 +20,14 @@ TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from duckrow.api.queue.eta import SharedEtas
     from duckrow.api.queue.views import JobView
     from duckrow.core.life.wishes import SignalWish, Wish
 
 
 class Session:
+    etas: SharedEtas | None = None  # for sessions that list jobs again and again
+
     def __init__(self, folder: Folder | None = None) -> None:
         self.folder = folder or state_folder()
         self.database = Database(self.folder)
