@@ -40,6 +40,9 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     return typed
 
 
+NOT_QUEUED = "duckrow: job 1 failed: only queued jobs can be changed.\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
@@ -48,7 +51,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
         (
             "kill --signal USR1 1 2",
             "duckrow: job 1 is already done.\nduckrow: job 2 is queued: it has no process to signal.\n",
-            0,
+            1,
         ),
         (
             "rerun --dry-run 1 2",
@@ -56,7 +59,12 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
             "duckrow: 1 job would run again: 1 (a, failed).\n",
             0,
         ),
-        ("hold 1 2", "duckrow: job 1 was not changed, because it is no longer queued.\nduckrow: 1 job held.\n", 0),
+        ("hold 1 2", f"{NOT_QUEUED}duckrow: 1 job held.\n", 0),
+        ("hold 1", NOT_QUEUED, 1),
+        ("release 1", NOT_QUEUED, 1),
+        ("priority 50 1", NOT_QUEUED, 1),
+        ("rerun 2", "duckrow: job 2 is queued; only finished jobs can run again.\n", 1),
+        ("kill 1", "duckrow: job 1 is already done.\n", 0),
         ("release 2 3", "duckrow: 2 jobs released.\n", 0),
         ("priority 50 2", "duckrow: 1 job given priority 50.\n", 0),
         ("move 3 --first", "duckrow: 3 moved.\n", 0),

@@ -79,19 +79,6 @@ def tell(sentence: str) -> None:
     say(f"duckrow: {sentence[:1].lower()}{sentence[1:]}")
 
 
-def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None:
-    """How many jobs were changed, and which no longer wait."""
-    in_time = set(changed)
-    late = [str(job_id) for job_id in asked if job_id not in in_time]
-    if late:
-        more = ", ..." if len(late) > 10 else ""
-        were = f"job {late[0]} was" if len(late) == 1 else f"jobs {', '.join(late[:10])}{more} were"
-        are = "it is" if len(late) == 1 else "they are"
-        say(f"duckrow: {were} not changed, because {are} no longer queued.")
-    if changed or not late:
-        say(f"duckrow: {len(changed)} {'job' if len(changed) == 1 else 'jobs'} {what}.")
-
-
 def say_notes(notes: Iterable[str]) -> None:
     """What clusters did, or did not do, about a command."""
     for note in notes:

@@ -13,10 +13,9 @@ from duckrow.api.jobs.send_signal import send_signal
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.views.changed_jobs import NAMED, exit_code
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.states import State
-
-_NAMED = 10  # jobs that are named one by one
 
 
 @click.command(short_help="Stop jobs.")
@@ -49,7 +48,8 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
         _say_done([job.words for job in changed.jobs if job.state == State.DONE])
     if signal_name is not None:
         _say_sent(changed, signal_name)
-    elif changed.done:
+        return exit_code(changed)
+    if changed.done:
         say(f"duckrow: stopping {_named(changed.done)}.")
     elif not words:
         say("duckrow: there is no job to stop.")
@@ -57,14 +57,14 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
 
 
 def _say_done(jobs: list[str]) -> None:
-    for job in jobs[:_NAMED]:
+    for job in jobs[:NAMED]:
         say(f"duckrow: {job} is already done.")
-    if len(jobs) > _NAMED:
-        say(f"duckrow: and {len(jobs) - _NAMED} more are already done.")
+    if len(jobs) > NAMED:
+        say(f"duckrow: and {len(jobs) - NAMED} more are already done.")
 
 
 def _say_sent(changed: Changed[Any], name: str) -> None:
-    for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
+    for job in [job for job in changed.jobs if job.state == State.QUEUED][:NAMED]:
         say(f"duckrow: {job.words} is queued: it has no process to signal.")
     if changed.done:
         say(f"duckrow: {name} sent to {_named(changed.done)}.")

@@ -15,12 +15,11 @@ from duckrow.cli.console import clean, say, say_notes
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.options.option_values import TIME
-from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.cli.views.changed_jobs import NAMED, exit_code, say_refused
+from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome
 from duckrow.core.units import plural
-
-_NAMED = 10  # jobs that are listed
 
 
 @click.command(short_help="Run finished jobs again.")
@@ -65,19 +64,18 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     client.tender.copy()
     ids = _failed(client, words, **among) if failed else client.select(words)
     changed = rerun(client, ids, changes, dry_run)
-    for refused in changed.refused[:_NAMED]:
-        say(f"duckrow: {refused.why}.")
+    say_refused(changed)
     done = [changed.before[job_id] for job_id in changed.done]
     named = [f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done]
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    which = f": {', '.join(named[:_NAMED])}{more}" if named else ""
+    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    which = f": {', '.join(named[:NAMED])}{more}" if named else ""
     if dry_run:
         say(f"duckrow: {plural(len(done), 'job')} would run again{which}.")
-        return EXIT_OK
+        return exit_code(changed)
     if done or not changed.refused:
         say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
     say_notes(client.tender.notes())
-    return EXIT_OK
+    return exit_code(changed)
 
 
 def _failed(

@@ -23,7 +23,7 @@ from duckrow.cli.console import print_json, say, terminal_height, wrapped
 from duckrow.cli.views.job_table import job_lines
 from duckrow.cli.views.obstacles import left_by_runs, obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.jobs.job_filter import MARKS, Filter
 from duckrow.core.named_tuple import NamedTuple
 
 _BELOW_WATCHED = 4  # lines that a watched table leaves free below it
@@ -99,7 +99,7 @@ class _Request:
         # The jobs that ended runs have left behind are summed up, unless they were asked for.
         folds = not (words or options.as_json or options.asks_for_some)
         self._ended = ended_runs(client) if folds else []
-        statuses = parse_words("state", options.states, [*STATES, *OUTCOMES])
+        statuses = parse_words("state", options.states, [*STATES, *OUTCOMES, *MARKS])
         self._filter = Filter(
             statuses=statuses + parse_words("outcome", options.outcomes, OUTCOMES),
             project=options.project,

@@ -82,11 +82,12 @@ class ListingStore:
         where, values = condition_of(filter, now)
         return self._ids(where, {**values, "now": now}, _order(by, down), limit, offset)
 
-    def few(self, filter: Filter, most: int) -> list[tuple[int, str]] | None:
-        """The jobs that match, each with its state or outcome, if they are no more than `most`."""
+    def few(self, filter: Filter, most: int) -> dict[str, list[int]] | None:
+        """The jobs that match, by state or outcome, if they are no more than `most`."""
         where, values = condition_of(filter, time.time())
         rows = self.database.all(_SQL["few"].format(where=where), {**values, "limit": most + 1})
-        return None if len(rows) > most else [(row[0], row[1]) for row in rows]
+        found = {status: [int(job_id) for job_id in ids.split(",")] for status, ids in rows}
+        return None if sum(map(len, found.values())) > most else found
 
     def most_worth_seeing(self, filter: Filter, limit: int, skip: int) -> list[int]:
         """Done, running, queued, so that what is most worth seeing is at the end."""
@@ -104,7 +105,7 @@ class ListingStore:
     def _of_segment(self, segment: _Segment, filter: Filter, limit: int, skip: int) -> list[int]:
         if not limit or not any(map(filter.wants, segment.states)):
             return []
-        if len(segment.states) == 1:  # then all have a state that is wanted, and none must be compared
+        if len(segment.states) == 1 and segment.states[0] in filter.statuses:  # none must be compared
             filter = filter._replace(statuses=())
         where, values = condition_of(filter, time.time())
         in_order = None
