@@ -62,6 +62,8 @@ def paint(text: str, colour: str, stream: TextIO) -> str:
 
 def clean(text: str) -> str:
     """What may go to a terminal: no control characters, and bytes that are not UTF-8 as question marks."""
+    if text.isascii() and text.isprintable():
+        return text
     printable = text.encode("utf-8", "replace").decode()
     return "".join(character if character.isprintable() else " " for character in printable)
 
@@ -87,6 +89,15 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
+
+
+def print_json_list(slices: Iterable[list[Any]]) -> None:
+    """The same for a list that may be long, slice by slice."""
+    before = "["
+    for values in filter(None, slices):
+        print(before + json.dumps(values, indent=2).removeprefix("[").removesuffix("\n]"), end="")
+        before = ","
+    print("[]" if before == "[" else "\n]")
 
 
 def terminal_width() -> int:
@@ -146,20 +157,52 @@ def table_lines(
     header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None
 ) -> list[str]:
     """Columns as wide as they need to be; the last one takes what is left and is cut at the end of the line."""
-    width = terminal_width() if sys.stdout.isatty() else _ENDLESS
-    cells = [[clean(cell) for cell in row] for row in rows]
-    widths = [max(display_width(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
-    _shrink(widths, width)
+    return LongTable(header).lines(rows, colours)
 
-    def line_of(line: Sequence[str]) -> str:
-        cut = [fit(cell, size) for cell, size in zip(line, widths, strict=True)]
-        padded = [cell + " " * (size - display_width(cell)) for cell, size in zip(cut, widths, strict=True)]
-        return fit("  ".join(padded).rstrip(), width)
 
-    lines = [paint(line_of(header), "bold", sys.stdout)]
-    return lines + [
-        paint(line_of(row), colours[number] if colours else "", sys.stdout) for number, row in enumerate(cells)
-    ]
+class LongTable:
+    """A table that is printed as its rows come. A column is as wide as it had to be so far, and grows if it must."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self._header = header
+        self._widths = list(map(display_width, header))
+        self._begun = False
+
+    def make_room(self, rows: Sequence[Sequence[str]]) -> None:
+        """For rows that will come."""
+        for row in rows:
+            self._widths = list(map(max, self._widths, [display_width(clean(cell)) for cell in row]))
+
+    def lines(self, rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None) -> list[str]:
+        """These rows; the first time, below the header."""
+        width = terminal_width() if sys.stdout.isatty() else _ENDLESS
+        cells = [[clean(cell) for cell in row] for row in rows]
+        sizes = [list(map(display_width, row)) for row in cells]
+        self._widths = [max(column) for column in zip(self._widths, *sizes, strict=True)]
+        widths = list(self._widths)
+        _shrink(widths, width)
+
+        def line_of(line: Sequence[str], sizes: Sequence[int]) -> str:
+            padded = [_padded(*cell) for cell in zip(line, sizes, widths, strict=True)]
+            return fit("  ".join(padded).rstrip(), width)
+
+        begun, self._begun = self._begun, True
+        above = (
+            [] if begun else [paint(line_of(self._header, list(map(display_width, self._header))), "bold", sys.stdout)]
+        )
+        painted = wants_colour(sys.stdout) and colours
+        drawn = [line_of(row, sizes[number]) for number, row in enumerate(cells)]
+        return above + (
+            [paint(line, colour, sys.stdout) for line, colour in zip(drawn, painted, strict=True)] if painted else drawn
+        )
+
+
+def _padded(cell: str, size: int, width: int) -> str:
+    """`size`: what the cell takes."""
+    if size > width:
+        cell = fit(cell, width)
+        size = display_width(cell)
+    return cell + " " * (width - size)
 
 
 _NARROWEST = 10
