@@ -42,7 +42,7 @@ def test_kill_and_wait(duckrow: Duckrow) -> None:
     assert said(duckrow, "wait", "1") == ("", "duckrow: job 1 killed: sleep 600\n", 1)
     assert said(duckrow, "kill", "1") == (
         "",
-        "duckrow: job 1 is already done.\n",
+        "duckrow: job 1 is already done (killed).\n",
         0,
     )
 

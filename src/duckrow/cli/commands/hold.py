@@ -7,7 +7,7 @@ import click
 from duckrow.api.jobs.hold import hold
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.views.changed_jobs import say_changed
+from duckrow.cli.views.changed_jobs import change_many, say_changed
 
 
 @click.command(short_help="Keep queued jobs from starting.")
@@ -22,4 +22,4 @@ def command(words: tuple[str, ...]) -> int:
     duckrow hold 10-20 train
     """
     client = client_of_verb()
-    return say_changed(hold(client, client.select(words)), "held")
+    return say_changed(change_many(client.select(words), lambda some: hold(client, some)), "held")

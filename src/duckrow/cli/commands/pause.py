@@ -10,7 +10,7 @@ from duckrow.api.jobs.pause_queue import pause_queue
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.views.changed_jobs import exit_code, say_refused
+from duckrow.cli.views.changed_jobs import exit_code, of_changed, say_refused
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
@@ -46,7 +46,7 @@ def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> 
 
 def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
     paused = pause(client, client.select(words))
-    say_refused(paused)
+    say_refused(of_changed(paused))
     if paused.running:
         keeps = _keeps(len(paused.running))
         say(f"duckrow: {plural(len(paused.running), 'job')} suspended. {keeps} devices and GPU memory.")
@@ -54,7 +54,7 @@ def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
         say(f"duckrow: {plural(len(paused.waiting), 'queued job')} held.")
     if paused.done:
         say(f"duckrow: to continue: duckrow resume {compact_ids(paused.done)}")
-    return exit_code(paused)
+    return exit_code(of_changed(paused))
 
 
 def _keeps(count: int) -> str:

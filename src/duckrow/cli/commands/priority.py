@@ -7,7 +7,7 @@ import click
 from duckrow.api.jobs.order import prioritise
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.views.changed_jobs import say_changed
+from duckrow.cli.views.changed_jobs import change_many, say_changed
 
 
 @click.command(short_help="Change the priority of queued jobs.", context_settings={"ignore_unknown_options": True})
@@ -21,4 +21,5 @@ def command(priority: int, words: tuple[str, ...]) -> int:
     duckrow priority 10 100-200
     """
     client = client_of_verb()
-    return say_changed(prioritise(client, client.select(words), priority), f"given priority {priority}")
+    changed = change_many(client.select(words), lambda some: prioritise(client, some, priority))
+    return say_changed(changed, f"given priority {priority}")

@@ -8,7 +8,7 @@ from duckrow.api.jobs.hold import release
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_notes
 from duckrow.cli.opening import client_of_verb
-from duckrow.cli.views.changed_jobs import say_changed
+from duckrow.cli.views.changed_jobs import change_many, say_changed
 
 
 @click.command(short_help="Let held jobs start.")
@@ -21,6 +21,6 @@ def command(words: tuple[str, ...]) -> int:
     duckrow release 10-20
     """
     client = client_of_verb()
-    code = say_changed(release(client, client.select(words)), "released")
+    code = say_changed(change_many(client.select(words), lambda some: release(client, some)), "released")
     say_notes(client.tender.notes())
     return code

@@ -15,7 +15,7 @@ from duckrow.cli.console import clean, say, say_notes
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.options.option_values import TIME
-from duckrow.cli.views.changed_jobs import NAMED, exit_code, say_refused
+from duckrow.cli.views.changed_jobs import NAMED, exit_code, of_changed, say_refused
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome
@@ -64,18 +64,18 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     client.tender.copy()
     ids = _failed(client, words, **among) if failed else client.select(words)
     changed = rerun(client, ids, changes, dry_run)
-    say_refused(changed)
+    say_refused(of_changed(changed))
     done = [changed.before[job_id] for job_id in changed.done]
     named = [f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done]
     more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
     which = f": {', '.join(named[:NAMED])}{more}" if named else ""
     if dry_run:
         say(f"duckrow: {plural(len(done), 'job')} would run again{which}.")
-        return exit_code(changed)
+        return exit_code(of_changed(changed))
     if done or not changed.refused:
         say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
     say_notes(client.tender.notes())
-    return exit_code(changed)
+    return exit_code(of_changed(changed))
 
 
 def _failed(
