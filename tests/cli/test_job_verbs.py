@@ -92,6 +92,11 @@ def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, sai
         ("kill 1-3", "duckrow: job 1 is already done (failed).\nduckrow: stopping 2 jobs.\n"),
         ("kill --all", "duckrow: stopping 2 jobs.\n"),
         ("priority 40 2", "duckrow: 1 job given priority 40.\n"),
+        (
+            "rerun --dry-run 1-2",
+            "duckrow: job 2 is queued; only finished jobs can run again.\n"
+            "duckrow: 1 job would run again: 1 (a, failed).\n",
+        ),
     ],
 )
 def test_many_jobs_are_changed_some_at_a_time(
