@@ -170,39 +170,30 @@ class LongTable:
 
     def make_room(self, rows: Sequence[Sequence[str]]) -> None:
         """For rows that will come."""
-        for row in rows:
-            self._widths = list(map(max, self._widths, [display_width(clean(cell)) for cell in row]))
+        sizes = [[display_width(clean(cell)) for cell in row] for row in rows]
+        self._widths = [max(column) for column in zip(self._widths, *sizes, strict=True)]
 
     def lines(self, rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None) -> list[str]:
         """These rows; the first time, below the header."""
+        self.make_room(rows)
         width = terminal_width() if sys.stdout.isatty() else _ENDLESS
-        cells = [[clean(cell) for cell in row] for row in rows]
-        sizes = [list(map(display_width, row)) for row in cells]
-        self._widths = [max(column) for column in zip(self._widths, *sizes, strict=True)]
         widths = list(self._widths)
         _shrink(widths, width)
-
-        def line_of(line: Sequence[str], sizes: Sequence[int]) -> str:
-            padded = [_padded(*cell) for cell in zip(line, sizes, widths, strict=True)]
-            return fit("  ".join(padded).rstrip(), width)
-
-        begun, self._begun = self._begun, True
-        above = (
-            [] if begun else [paint(line_of(self._header, list(map(display_width, self._header))), "bold", sys.stdout)]
-        )
-        painted = wants_colour(sys.stdout) and colours
-        drawn = [line_of(row, sizes[number]) for number, row in enumerate(cells)]
-        return above + (
-            [paint(line, colour, sys.stdout) for line, colour in zip(drawn, painted, strict=True)] if painted else drawn
-        )
+        above = [] if self._begun else [paint(_line(self._header, widths, width), "bold", sys.stdout)]
+        self._begun = True
+        drawn = [_line(map(clean, row), widths, width) for row in rows]
+        if colours and wants_colour(sys.stdout):
+            drawn = [paint(line, colour, sys.stdout) for line, colour in zip(drawn, colours, strict=True)]
+        return above + drawn
 
 
-def _padded(cell: str, size: int, width: int) -> str:
-    """`size`: what the cell takes."""
-    if size > width:
-        cell = fit(cell, width)
-        size = display_width(cell)
-    return cell + " " * (width - size)
+def _line(cells: Iterable[str], widths: Iterable[int], width: int) -> str:
+    return fit("  ".join(map(_padded, cells, widths)).rstrip(), width)
+
+
+def _padded(cell: str, width: int) -> str:
+    cut = fit(cell, width)
+    return cut + " " * (width - display_width(cut))
 
 
 _NARROWEST = 10
