@@ -192,6 +192,8 @@ def _line(cells: Iterable[str], widths: Iterable[int], width: int) -> str:
 
 
 def _padded(cell: str, width: int) -> str:
+    if cell.isascii() and len(cell) <= width:
+        return cell.ljust(width)
     cut = fit(cell, width)
     return cut + " " * (width - display_width(cut))
 

@@ -95,10 +95,10 @@ def test_estimates_are_shared_as_long_as_they_are_good(listed: Listed) -> None:
 
 def test_after_a_change_nothing_of_the_old_estimates_is_left(listed: Listed) -> None:
     first, second = listed.add(2)
-    listed.client.etas = SharedEtas(good_for_s=3600)
+    listed.client.etas = shared = SharedEtas(good_for_s=3600)
     assert listed.etas(first, second) == [10.0, 20.0]
     move_first(listed.client, [second])
-    listed.client.etas.forget()
+    shared.forget()
     assert listed.etas(first, second) == [20.0, 10.0]
 
 

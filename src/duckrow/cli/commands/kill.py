@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.jobs.kill import kill
+from duckrow.api.jobs.kill import in_order_of_kills, kill
 from duckrow.api.jobs.send_signal import send_signal
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
@@ -46,7 +46,7 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
 
 def _kill(client: Client, ids: Sequence[int], now: bool, words: Sequence[str]) -> int:
     """A job that is already done needs no stopping: that is not a failure."""
-    in_order = client.jobs.in_order_of_kills(ids)
+    in_order = in_order_of_kills(client, ids)
     changed = change_many(in_order, lambda some: kill(client, some, at_once=now, answered=False))
     if words:
         say_refused(changed)
