@@ -85,17 +85,21 @@ class SharedEtas:
         self._good_for_s = good_for_s
         self._lock = threading.Lock()  # who waits for it would have to work out the same
         self._latest: Etas | None = None
+        self._forgotten_mono = 0.0
 
     def fill(self, client: Client, active: Sequence[JobView], owners: Mapping[int, int]) -> None:
         with self._lock:
-            if self._latest is None or time.monotonic() - self._latest.made_mono >= self._good_for_s:
+            if self._latest is None or not self._is_good(self._latest):
                 self._latest = Etas(client)
             self._latest.fill(client, active, owners)
 
+    def _is_good(self, etas: Etas) -> bool:
+        is_fresh = time.monotonic() - etas.made_mono < self._good_for_s
+        return is_fresh and etas.made_mono > self._forgotten_mono
+
     def forget(self) -> None:
-        """Somebody has changed jobs, and wants to see what follows."""
-        with self._lock:
-            self._latest = None
+        """Somebody has changed jobs, and wants to see what follows. Whoever says so need not wait for the lock."""
+        self._forgotten_mono = time.monotonic()
 
 
 class Etas:
