@@ -69,7 +69,7 @@ def test_rerun(duckrow: Duckrow) -> None:
     assert said(duckrow, "rerun", str(job)) == (
         "",
         f"duckrow: job {job} is queued; only finished jobs can run again.\n",
-        0,
+        1,
     )
 
 
