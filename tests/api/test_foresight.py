@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from duckrow.api.adding.would_place import WouldPlace
 from duckrow.api.client import Client
 from duckrow.api.devices import gpus
 from duckrow.api.queue.why import why
-from duckrow.core.devices.inventory import parse_gpus
+from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.jobs.job import JobSpec
@@ -28,6 +29,9 @@ from duckrow.store.jobs.control import ControlStore
 AUTO = Needs(auto=True, recipe="train")
 WHOLE_GPU = Needs()
 SMALL = Machine(total_mb={"0": 24_000}, models={"0": "RTX 4090"})
+
+
+WAITS = "it waits for a free device"
 
 
 class Scene:
@@ -116,3 +120,21 @@ def test_a_device_that_is_drained_gets_no_job(scene: Scene) -> None:
     assert scene.would_place(WHOLE_GPU) == [""]
     ControlStore(scene.client.database).wish_of_device("0", "add")  # what is to be added is there already
     assert scene.would_place(WHOLE_GPU, 2)[0] == "it waits for a free device, after 1 job"
+
+
+@pytest.mark.parametrize(("state", "place"), [("starting", f"{WAITS}, after 1 job"), ("running", WAITS)])
+def test_a_job_that_is_lined_up_behind_another_is_ahead_of_a_new_one(scene: Scene, state: str, place: str) -> None:
+    """It is recorded as starting, on a device that is not free."""
+    client = scene.client
+    (slot,) = cpu_seats(1)
+    client.hosts.open(DAEMON, [slot], Machine())
+    with client.database.transaction():
+        client.jobs.add(DAEMON, [JobSpec("true", "/")] * 2, {})
+        client.database.execute("UPDATE jobs SET attempts = 1, state = ? WHERE id = 1", (state,))
+        client.database.execute("UPDATE jobs SET attempts = 1, state = 'running' WHERE id = 2")
+        client.database.execute(
+            "INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at)"
+            " SELECT id, 1, 1, '', ?, '', 0 FROM jobs",
+            (json.dumps(slot.holds),),
+        )
+    assert WouldPlace(client).place(JobSpec("true", "/"))[0] == place

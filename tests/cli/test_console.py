@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -11,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duckrow.cli.console import OUTCOME_COLOURS, clean, paint, print_json, print_table, say, wants_colour
+from duckrow.cli.console import (
+    OUTCOME_COLOURS,
+    clean,
+    paint,
+    print_json,
+    print_json_list,
+    print_table,
+    say,
+    wants_colour,
+)
 from duckrow.core.life.states import Outcome, State
 
 
@@ -151,3 +161,13 @@ def test_that_nobody_hears_a_message_is_no_reason_to_end(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(sys, "stderr", Gone())
     say("anybody?")
+
+
+@given(st.lists(st.lists(st.dictionaries(st.text(), st.none() | st.integers() | st.lists(st.text()))), max_size=4))
+def test_a_list_that_is_printed_in_slices_is_the_same_json(slices: list[list[object]]) -> None:
+    at_once, in_slices = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(at_once):
+        print_json([value for values in slices for value in values])
+    with contextlib.redirect_stdout(in_slices):
+        print_json_list(slices)
+    assert in_slices.getvalue() == at_once.getvalue()

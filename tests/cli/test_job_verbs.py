@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,12 @@ from click.testing import CliRunner
 
 from duckrow.api.client import Client
 from duckrow.cli.group import cli
+from duckrow.cli.views import changed_jobs
 from duckrow.core.errors import ConflictError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
+from duckrow.store.jobs.jobs import Glance, JobStore
 
 Typed = Callable[..., tuple[str, int]]
 
@@ -40,15 +42,18 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     return typed
 
 
+NOT_QUEUED = "duckrow: job 1 failed: only queued jobs can be changed.\n"
+
+
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        ("kill 1 2", "duckrow: job 1 is already done.\nduckrow: stopping job 2.\n", 0),
+        ("kill 1 2", "duckrow: job 1 is already done (failed).\nduckrow: stopping job 2.\n", 0),
         ("kill --all", "duckrow: stopping 2 jobs.\n", 0),
         (
             "kill --signal USR1 1 2",
             "duckrow: job 1 is already done.\nduckrow: job 2 is queued: it has no process to signal.\n",
-            0,
+            1,
         ),
         (
             "rerun --dry-run 1 2",
@@ -56,7 +61,12 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
             "duckrow: 1 job would run again: 1 (a, failed).\n",
             0,
         ),
-        ("hold 1 2", "duckrow: job 1 was not changed, because it is no longer queued.\nduckrow: 1 job held.\n", 0),
+        ("hold 1 2", f"{NOT_QUEUED}duckrow: 1 job held.\n", 0),
+        ("hold 1", NOT_QUEUED, 1),
+        ("release 1", NOT_QUEUED, 1),
+        ("priority 50 1", NOT_QUEUED, 1),
+        ("rerun 2", "duckrow: job 2 is queued; only finished jobs can run again.\n", 1),
+        ("kill 1", "duckrow: job 1 is already done (failed).\n", 0),
         ("release 2 3", "duckrow: 2 jobs released.\n", 0),
         ("priority 50 2", "duckrow: 1 job given priority 50.\n", 0),
         ("move 3 --first", "duckrow: 3 moved.\n", 0),
@@ -73,6 +83,37 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
 def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, said: str | None, code: int) -> None:
     output, returned = typed(*words.split())
     assert (output, returned) == (output if said is None else said, code)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("hold 1-3", f"{NOT_QUEUED}duckrow: 2 jobs held.\n"),
+        ("kill 1-3", "duckrow: job 1 is already done (failed).\nduckrow: stopping 2 jobs.\n"),
+        ("kill --all", "duckrow: stopping 2 jobs.\n"),
+        ("priority 40 2", "duckrow: 1 job given priority 40.\n"),
+        (
+            "rerun --dry-run 1-2",
+            "duckrow: job 2 is queued; only finished jobs can run again.\n"
+            "duckrow: 1 job would run again: 1 (a, failed).\n",
+        ),
+    ],
+)
+def test_many_jobs_are_changed_some_at_a_time(
+    typed: Typed, words: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of a million jobs would take half a gigabyte."""
+    monkeypatch.setattr(changed_jobs, "_AT_A_TIME", 1)
+    glanced: list[int] = []
+    glance = JobStore.glance
+
+    def counted(store: JobStore, ids: Sequence[int]) -> list[Glance]:
+        glanced.append(len(ids))
+        return glance(store, ids)
+
+    monkeypatch.setattr(JobStore, "glance", counted)
+    assert typed(*words.split()) == (said, 0)
+    assert set(glanced) == {1}
 
 
 def test_a_finished_job_is_not_edited_but_can_run_again(typed: Typed) -> None:

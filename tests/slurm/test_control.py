@@ -16,7 +16,7 @@ def test_runs_that_wait_are_held_released_and_put_in_order(duckrow: SlurmDuckrow
     duckrow("submit", *ONE_BY_ONE, stdin=AWAIT_GO + "".join(f"echo {n} >> ran\n" for n in (2, 3, 4, 5)))
     until(lambda: duckrow("ls") and duckrow.states()[0] == "running", "the first")
     said = duckrow("hold", "1-3").stderr
-    assert "job 1 was not changed, because it is no longer queued" in said
+    assert "job 1 is running: only queued jobs can be changed" in said
     assert "2 jobs held" in said
     assert duckrow("why", "2").stdout.strip().endswith("it is held: duckrow release")
     assert "1 job given" in duckrow("priority", "50", "5").stderr

@@ -42,7 +42,7 @@ def test_kill_and_wait(duckrow: Duckrow) -> None:
     assert said(duckrow, "wait", "1") == ("", "duckrow: job 1 killed: sleep 600\n", 1)
     assert said(duckrow, "kill", "1") == (
         "",
-        "duckrow: job 1 is already done.\n",
+        "duckrow: job 1 is already done (killed).\n",
         0,
     )
 
@@ -69,7 +69,7 @@ def test_rerun(duckrow: Duckrow) -> None:
     assert said(duckrow, "rerun", str(job)) == (
         "",
         f"duckrow: job {job} is queued; only finished jobs can run again.\n",
-        0,
+        1,
     )
 
 

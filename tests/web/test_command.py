@@ -74,7 +74,8 @@ def test_without_the_extra_it_says_how_to_install_it(duckrow: Duckrow) -> None:
     assert done.stderr.strip() == f"duckrow: The page needs uvicorn. Install: {install_command('web')}"
 
 
-def test_ctrl_c_counts_from_before_the_server_is_built(tmp_path: Path) -> None:
+def test_ctrl_c_counts_from_before_the_server_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)  # of this process, which is not a server
     listening, serving = listen(ServerOptions(str(tmp_path), port=0), exact=True)
     with StopRequests().heard() as stop:
         os.kill(os.getpid(), signal.SIGINT)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from duckrow.api.clusters.tender import Tender
 from duckrow.api.session import Session
 from duckrow.core.errors import DuckrowError
-from duckrow.core.life.states import State
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import is_alive
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from duckrow.store.folder.state_folder import Folder
 
 _LOOK_S = 0.05  # how often a waiting client asks the database for changes
+_GONE_S = 1.0  # how long nobody may be there before we say so: another daemon may be about to start
 _ANSWER_S = 10.0  # how long a host may take to fulfil a wish before we report it as pending
 
 
@@ -53,24 +53,29 @@ class Client(Session):
         from duckrow.store.jobs.answers import AnswerStore
 
         self.tender.copy()
-        rows = AnswerStore(self.database).unfinished()
-        alive = {host_id: is_alive(self.folder, host_id) for host_id in {row.host_id for row in rows}}
-        stranded = [row.id for row in rows if row.of_run and row.state == State.QUEUED and not alive[row.host_id]]
-        return [row.id for row in rows], stranded
+        store = AnswerStore(self.database)
+        unfinished, of_runs = store.unfinished(), store.waiting_for_runs()
+        ended = {host_id for host_id in {row.host_id for row in of_runs} if not is_alive(self.folder, host_id)}
+        return unfinished, [row.id for row in of_runs if row.host_id in ended]
 
     # -- wishing ----------------------------------------------------------------------------------------------
 
     def await_wishes(self, ids: Sequence[int]) -> None:
         """Wait until a host has seen the wishes for these jobs, as long as it makes progress."""
         wanted = set(ids)
-        next_one, deadline = 0, 0.0
+        next_one, since = 0, 0.0
         for _ in self.changes(None):
             now, waiting = time.monotonic(), self.jobs.first_wished(wanted)
             if waiting is None:
                 return
             if waiting != next_one:
-                next_one, deadline = waiting, now + _ANSWER_S
-            elif now > deadline:
+                next_one, since = waiting, now
+            elif now > since + _GONE_S and not self.living_hosts():
+                raise DuckrowError(
+                    "The daemon ended before it had done all of this. Your request is recorded: the next daemon"
+                    " does the rest (`duckrow up`)."
+                )
+            elif now > since + _ANSWER_S:
                 raise DuckrowError("The scheduler has not answered yet. Your request is recorded; see `duckrow ls`.")
 
     def has_news(self) -> bool:

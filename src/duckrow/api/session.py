@@ -18,13 +18,22 @@ from duckrow.store.sqlite.database import Database
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Protocol
+
     from typing_extensions import Self
 
     from duckrow.api.queue.views import JobView
     from duckrow.core.life.wishes import SignalWish, Wish
 
+    class EtaSource(Protocol):
+        def fill(self, client: Any, active: Sequence[JobView], owners: Mapping[int, int]) -> None:
+            """Say when these jobs will be done."""
+
 
 class Session:
+    etas: EtaSource | None = None  # shared by sessions that list jobs again and again; see api/queue/eta.py
+
     def __init__(self, folder: Folder | None = None) -> None:
         self.folder = folder or state_folder()
         self.database = Database(self.folder)

@@ -62,6 +62,8 @@ def paint(text: str, colour: str, stream: TextIO) -> str:
 
 def clean(text: str) -> str:
     """What may go to a terminal: no control characters, and bytes that are not UTF-8 as question marks."""
+    if text.isascii() and text.isprintable():
+        return text
     printable = text.encode("utf-8", "replace").decode()
     return "".join(character if character.isprintable() else " " for character in printable)
 
@@ -79,19 +81,6 @@ def tell(sentence: str) -> None:
     say(f"duckrow: {sentence[:1].lower()}{sentence[1:]}")
 
 
-def say_changed(asked: Sequence[int], changed: Sequence[int], what: str) -> None:
-    """How many jobs were changed, and which no longer wait."""
-    in_time = set(changed)
-    late = [str(job_id) for job_id in asked if job_id not in in_time]
-    if late:
-        more = ", ..." if len(late) > 10 else ""
-        were = f"job {late[0]} was" if len(late) == 1 else f"jobs {', '.join(late[:10])}{more} were"
-        are = "it is" if len(late) == 1 else "they are"
-        say(f"duckrow: {were} not changed, because {are} no longer queued.")
-    if changed or not late:
-        say(f"duckrow: {len(changed)} {'job' if len(changed) == 1 else 'jobs'} {what}.")
-
-
 def say_notes(notes: Iterable[str]) -> None:
     """What clusters did, or did not do, about a command."""
     for note in notes:
@@ -100,6 +89,15 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2))
+
+
+def print_json_list(slices: Iterable[list[Any]]) -> None:
+    """The same for a list that may be long, slice by slice."""
+    before = "["
+    for values in filter(None, slices):
+        print(before + json.dumps(values, indent=2).removeprefix("[").removesuffix("\n]"), end="")
+        before = ","
+    print("[]" if before == "[" else "\n]")
 
 
 def terminal_width() -> int:
@@ -159,20 +157,45 @@ def table_lines(
     header: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None
 ) -> list[str]:
     """Columns as wide as they need to be; the last one takes what is left and is cut at the end of the line."""
-    width = terminal_width() if sys.stdout.isatty() else _ENDLESS
-    cells = [[clean(cell) for cell in row] for row in rows]
-    widths = [max(display_width(line[column]) for line in [list(header), *cells]) for column in range(len(header))]
-    _shrink(widths, width)
+    return LongTable(header).lines(rows, colours)
 
-    def line_of(line: Sequence[str]) -> str:
-        cut = [fit(cell, size) for cell, size in zip(line, widths, strict=True)]
-        padded = [cell + " " * (size - display_width(cell)) for cell, size in zip(cut, widths, strict=True)]
-        return fit("  ".join(padded).rstrip(), width)
 
-    lines = [paint(line_of(header), "bold", sys.stdout)]
-    return lines + [
-        paint(line_of(row), colours[number] if colours else "", sys.stdout) for number, row in enumerate(cells)
-    ]
+class LongTable:
+    """A table that is printed as its rows come. A column is as wide as it had to be so far, and grows if it must."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self._header = header
+        self._widths = list(map(display_width, header))
+        self._begun = False
+
+    def make_room(self, rows: Sequence[Sequence[str]]) -> None:
+        """For rows that will come."""
+        sizes = [[display_width(clean(cell)) for cell in row] for row in rows]
+        self._widths = [max(column) for column in zip(self._widths, *sizes, strict=True)]
+
+    def lines(self, rows: Sequence[Sequence[str]], colours: Sequence[str] | None = None) -> list[str]:
+        """These rows; the first time, below the header."""
+        self.make_room(rows)
+        width = terminal_width() if sys.stdout.isatty() else _ENDLESS
+        widths = list(self._widths)
+        _shrink(widths, width)
+        above = [] if self._begun else [paint(_line(self._header, widths, width), "bold", sys.stdout)]
+        self._begun = True
+        drawn = [_line(map(clean, row), widths, width) for row in rows]
+        if colours and wants_colour(sys.stdout):
+            drawn = [paint(line, colour, sys.stdout) for line, colour in zip(drawn, colours, strict=True)]
+        return above + drawn
+
+
+def _line(cells: Iterable[str], widths: Iterable[int], width: int) -> str:
+    return fit("  ".join(map(_padded, cells, widths)).rstrip(), width)
+
+
+def _padded(cell: str, width: int) -> str:
+    if cell.isascii() and len(cell) <= width:
+        return cell.ljust(width)
+    cut = fit(cell, width)
+    return cut + " " * (width - display_width(cut))
 
 
 _NARROWEST = 10

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
-from duckrow.api.queue.eta import ExpectedStart, ExpectedTimes, expected_ends
+import pytest
+
+from duckrow.api.client import Client
+from duckrow.api.jobs.hold import hold
+from duckrow.api.jobs.order import move_first
+from duckrow.api.queue.eta import ExpectedTimes, SharedEtas
+from duckrow.api.queue.listing import listing
+from duckrow.core.devices.inventory import cpu_seats
+from duckrow.core.devices.machine import Machine
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.schedule.run_times import RunTimes
+from duckrow.store.folder.state_folder import Folder
+from duckrow.store.hosts import DAEMON, try_lock, unlock
 
 
 class Queued(NamedTuple):
@@ -32,39 +44,67 @@ def test_of_jobs_far_behind_in_a_queue_those_before_them_tell() -> None:
     assert expected.seconds(Queued("./third", name="third")) is None
 
 
-def waiting(*seconds: float, seats: int = 1) -> list[ExpectedStart]:
-    return [ExpectedStart(number, expected_s, seats) for number, expected_s in enumerate(seconds, start=1)]
+class Listed:
+    """A daemon with one slot, of which only its lock and its rows are there; each job takes 10 s."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.times_learned = 0
+        (done,) = self.add(1)
+        with client.database.transaction():
+            client.database.execute("UPDATE jobs SET state = 'done', outcome = 'succeeded', attempts = 1")
+            client.database.execute(
+                "INSERT INTO attempts (job_id, number, host_id, keeper, holds, log, started_at, ended_at, outcome) "
+                "VALUES (?, 1, 1, 'k', '[]', '', 0, 10, 'succeeded')",
+                (done,),
+            )
+        client.database._connection.set_trace_callback(self._note)
+
+    def _note(self, statement: str) -> None:
+        self.times_learned += "duration_s" in statement
+
+    def add(self, count: int) -> list[int]:
+        with self.client.database.transaction():
+            return list(self.client.jobs.add(DAEMON, [JobSpec("train", "/")] * count, {}))
+
+    def etas(self, *ids: int) -> list[float | None]:
+        etas = [view.eta_s for view in listing(self.client, Filter(ids=ids), sort="id")]
+        return [None if eta_s is None else float(round(eta_s)) for eta_s in etas]
 
 
-def test_on_one_seat_jobs_end_one_after_the_other() -> None:
-    assert expected_ends(1, [5.0], waiting(10, 20), {1, 2}) == {1: 15.0, 2: 35.0}
+@pytest.fixture
+def listed(tmp_path: Path) -> Iterator[Listed]:
+    folder = Folder(tmp_path / "state").make()
+    with Client(folder) as client:
+        client.hosts.open(DAEMON, cpu_seats(1), Machine())
+        lock = try_lock(folder, DAEMON)
+        assert lock is not None
+        yield Listed(client)
+        unlock(folder, DAEMON, lock)
 
 
-def test_on_two_seats_the_next_takes_the_one_that_is_free_first() -> None:
-    assert expected_ends(2, [7.0], waiting(10, 20, 30), {1, 2, 3}) == {1: 10.0, 2: 27.0, 3: 40.0}
+def test_estimates_are_shared_as_long_as_they_are_good(listed: Listed) -> None:
+    first, *_, last = listed.add(50)
+    listed.client.etas = SharedEtas(good_for_s=3600)
+    assert [listed.etas(first), listed.etas(last), listed.etas(first, last)] == [[10.0], [500.0], [10.0, 500.0]]
+    assert listed.times_learned == 1
+    listed.client.etas = None
+    assert [listed.etas(first), listed.etas(last)] == [[10.0], [500.0]]
+    assert listed.times_learned == 3
 
 
-def test_a_job_on_several_seats_waits_for_all_of_them() -> None:
-    assert expected_ends(2, [7.0, 3.0], waiting(10, seats=2), {1}) == {1: 17.0}
+def test_after_a_change_nothing_of_the_old_estimates_is_left(listed: Listed) -> None:
+    first, second = listed.add(2)
+    listed.client.etas = shared = SharedEtas(good_for_s=3600)
+    assert listed.etas(first, second) == [10.0, 20.0]
+    move_first(listed.client, [second])
+    shared.forget()
+    assert listed.etas(first, second) == [20.0, 10.0]
 
 
-def test_a_job_that_wants_more_seats_than_there_are_stops_nothing() -> None:
-    assert expected_ends(2, [], waiting(10, seats=5), {1}) == {1: 10.0}
-
-
-def test_a_seat_on_which_more_runs_than_is_ours_is_still_one() -> None:
-    assert expected_ends(1, [5.0, 7.0, 3.0], waiting(10, 20), {1, 2}) == {1: 17.0, 2: 37.0}
-
-
-def test_behind_a_job_of_which_nothing_is_known_nothing_is_known() -> None:
-    assert expected_ends(1, [], waiting(10, math.inf, 10), {1, 2, 3}) == {1: 10.0}
-    assert expected_ends(1, [math.inf], waiting(10), {1}) == {}
-
-
-def test_no_more_of_the_queue_is_read_than_is_needed() -> None:
-    def endless() -> Iterator[ExpectedStart]:
-        for number in range(1, 1000):
-            assert number < 4
-            yield ExpectedStart(number, 1.0, 1)
-
-    assert expected_ends(1, [], endless(), {3}) == {3: 3.0}
+def test_a_job_that_was_just_held_has_no_eta(listed: Listed) -> None:
+    (job_id,) = listed.add(1)
+    listed.client.etas = SharedEtas(good_for_s=3600)
+    assert listed.etas(job_id) == [10.0]
+    hold(listed.client, [job_id])
+    assert listed.etas(job_id) == [None]

@@ -83,6 +83,26 @@ def test_all_that_is_asked_for_must_hold(client: Client, filter: Filter, found: 
     assert sum(tally(client, filter).values()) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("statuses", "found"),
+    [
+        (["held"], [5]),
+        (["suspended"], [4]),
+        (["held", "failed"], [2, 5]),
+        (["held", "suspended"], [4, 5]),
+        (["held", "queued"], [6, 5]),
+    ],
+)
+def test_what_a_list_says_beside_a_state_can_be_asked_for(
+    client: Client, statuses: list[str], found: list[int]
+) -> None:
+    with client.database.transaction():
+        client.database.execute("UPDATE jobs SET held = 1 WHERE id IN (1, 5)")  # 1 is done: it is not held any more
+        client.database.execute("INSERT INTO wishes (job_id, wish, at) VALUES (4, 'suspended:itself', 0)")
+    assert ids(client, Filter(statuses)) == found
+    assert sum(tally(client, Filter(statuses)).values()) == len(found)
+
+
 def test_age_is_that_of_the_job_not_of_its_attempts(client: Client) -> None:
     client.database.execute("UPDATE jobs SET created_at = created_at - 7200 WHERE id = 4")
     assert ids(client, Filter(older_than_s=3600)) == [4]

@@ -31,7 +31,7 @@ def order_of(duckrow: DryDuckrow) -> list[int]:
 def test_hold_and_release(busy: DryDuckrow) -> None:
     job = busy.submit("true")
     assert busy("hold", str(job), "1").stderr == (
-        "duckrow: job 1 was not changed, because it is no longer queued.\nduckrow: 1 job held.\n"
+        "duckrow: job 1 is running: only queued jobs can be changed.\nduckrow: 1 job held.\n"
     )
     other = busy.submit("true")
     busy.open_gate()

@@ -28,7 +28,7 @@ def test_a_job_of_an_array_is_named_with_its_index_everywhere(duckrow: DryDuckro
     assert said(duckrow, "why", "2")[0] == "job 2 (index 8): it is not waiting: it failed\n"
     assert duckrow("logs", "1-2").stdout == "[1 fit[7]] 7\n[2 fit[8]] 8\n"
     assert said(duckrow, "wait", "2")[1] == ("duckrow: job 2 (index 8) failed: echo $DUCKROW_ARRAY_INDEX; exit 1\n")
-    assert said(duckrow, "kill", "2")[1].startswith("duckrow: job 2 (index 8) is already done.\n")
+    assert said(duckrow, "kill", "2")[1].startswith("duckrow: job 2 (index 8) is already done (failed).\n")
     assert said(duckrow, "pause", "2")[1] == "duckrow: job 2 (index 8) failed.\n"
     assert said(duckrow, "rerun", "--dry-run", "2")[1] == "duckrow: 1 job would run again: 2 (fit[8], failed).\n"
     assert [job["array_index"] for job in json.loads(duckrow("ls", "--all", "--json").stdout)] == [7, 8]

@@ -13,7 +13,7 @@ from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
 from duckrow.scheduler.devices.drains import Drains
-from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, remembered
+from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, no_longer_chosen, remembered
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, keep_devices
@@ -42,6 +42,22 @@ def test_what_a_person_chose_is_chosen_again(database: Database) -> None:
     assert remembered(database, DeviceChoice(by_default=True)) == chosen
     other = DeviceChoice(["3"])
     assert remembered(database, other) == other
+
+
+@pytest.mark.parametrize(
+    ("now", "given_up"),
+    [
+        (DeviceChoice(["3"]), ["--jobs-per-gpu", "2", "--slots", "4", "--max-gpus", "1"]),
+        (DeviceChoice(slots=1), ["--jobs-per-gpu", "2", "--max-gpus", "1", "--devices", "0", "--devices", "1"]),
+        (DeviceChoice(["0"], 1, 3, policy=Policy(max_gpus=2)), []),
+    ],
+)
+def test_what_was_chosen_and_is_not_named_again_is_told(
+    database: Database, now: DeviceChoice, given_up: list[str]
+) -> None:
+    assert no_longer_chosen(database, now) == []
+    keep(database, DeviceChoice(["0", "1"], 4, 2, policy=Policy(max_gpus=1)))
+    assert no_longer_chosen(database, now) == given_up
 
 
 def test_a_choice_that_an_older_version_wrote_is_read(database: Database) -> None:

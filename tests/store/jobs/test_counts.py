@@ -125,7 +125,11 @@ def test_jobs_that_wait_are_listed_in_the_order_of_the_queue_whatever_they_wait_
     ordered = "SELECT id FROM jobs WHERE {} ORDER BY priority DESC, position"
     everything = [row[0] for row in shelf.database.all(ordered.format("1"))]
     of_daemon = [row[0] for row in shelf.database.all(ordered.format(f"host_id <> {run} AND project = 'b'"))]
-    listed = ListingStore(shelf.database).most_worth_seeing
+    store = ListingStore(shelf.database)
+
+    def listed(filter: Filter, limit: int, skip: int) -> list[int]:
+        return list(store.most_worth_seeing(filter, limit, skip))
+
     assert [host.id for host in WaitingStore(shelf.database).hosts()] == [DAEMON, run]
     assert listed(Filter(), -1, 0) == everything
     assert [job for skip in range(0, 70, 7) for job in listed(Filter(), 7, skip)] == everything

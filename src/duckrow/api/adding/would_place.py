@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from duckrow.api.client import Client
 from duckrow.api.devices.gpus import GpuView
 from duckrow.api.devices.machine_now import machine_as_read
 from duckrow.api.devices.out_of_use import out_of_use
-from duckrow.core.devices.device import describe_devices, only_gpus
-from duckrow.core.devices.inventory import Ledger, book
+from duckrow.core.devices.device import Reservations, describe_devices, only_gpus
+from duckrow.core.devices.inventory import Ledger, Seat, book, has_room
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.life.states import State
 from duckrow.core.memory.observation import FRESH_S
 from duckrow.core.memory.prediction import gpus_of, predicted_ask
 from duckrow.core.schedule.placement import place, refusal
@@ -37,15 +40,23 @@ class WouldPlace:
         self._peaks, self._here = PeakStore(client.database).known(), gpus_of(client.seats(), self._machine)
         # Only jobs that may start: no job waits behind one that is held, paused, delayed or waits for another job.
         queue = WaitingStore(client.database).queue_of_host(DAEMON, _MOST_AHEAD)
-        self._ahead = [(row.priority, self._is_aside(row.gpus)) for row in queue]
+        self._ahead: list[tuple[float, bool]] = [(row.priority, self._is_aside(row.gpus)) for row in queue]
         pauses = client.jobs.pauses()
         self._all_paused, self._paused = "" in pauses, set(pauses)
-        for row in client.jobs.live():
-            book(row.holds if row.job_host_id == DAEMON else only_gpus(row.holds), self._booked)
+        for row in sorted(client.jobs.live(), key=lambda row: row.state == State.STARTING):
+            holds = row.holds if row.job_host_id == DAEMON else only_gpus(row.holds)
+            if row.state == State.STARTING and not has_room(Seat(holds), self._booked):
+                self._ahead.append((math.inf, self._is_beside(holds)))  # it is lined up behind another one
+            book(holds, self._booked)
 
     def _is_aside(self, gpus: int | None) -> bool:
         """CPU slots beside GPUs are only for jobs that need no GPU, so they have a queue of their own."""
         return gpus == 0 and any(seat.side for seat in self._seats)
+
+    def _is_beside(self, holds: Reservations) -> bool:
+        """Whether it has a CPU slot beside GPUs."""
+        held = {device for device, _ in holds}
+        return any(seat.side and not held.isdisjoint(seat.devices) for seat in self._seats)
 
     def place(self, spec: JobSpec) -> tuple[str, str | None]:
         """(where it would run, in words; why it could never start)."""

@@ -20,6 +20,11 @@ def kill_abandoned(client: Client, ids: Sequence[int]) -> list[int]:
     return client.batch_wishes.end_abandoned(ids)
 
 
+def in_order_of_kills(client: Client, ids: Sequence[int]) -> list[int]:
+    """For callers that kill many, some at a time."""
+    return client.jobs.in_order_of_kills(ids)
+
+
 def kill(client: Client, ids: Sequence[int], at_once: bool = False, answered: bool = True) -> Changed[Glance]:
     """`at_once`: without grace time. `answered`: wait until a host has seen the wish."""
     changed = glance_at(client, ids)

@@ -7,25 +7,33 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.changed import Changed, glance_at
+from duckrow.api.jobs.queued_jobs import apart
 from duckrow.api.jobs.submit import could_never_start
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.editing import checked_change
 from duckrow.core.life.states import State
 from duckrow.core.life.wishes import Wish
-from duckrow.store.batches import BatchStore
 from duckrow.store.jobs.control import ControlStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.store.jobs.jobs import Glance
 
+_LOOKED_AT = 10_000  # jobs at a time
 _AT_A_TIME = 1000  # jobs that are checked together: the request of each is 10 kB
 
 
 def rerun(
-    client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None, dry_run: bool = False
+    client: Client,
+    ids: Sequence[int],
+    changes: Mapping[str, Any] | None = None,
+    dry_run: bool = False,
+    one_of_many: bool = False,
 ) -> Changed[Glance]:
-    """`changes`: made to each job before it can start. `dry_run`: only say which would run again."""
+    """`changes`: made to each job before it can start. `dry_run`: only say which would run again.
+
+    `one_of_many`: the caller has checked all that it wants, of which these are some, and waits for all.
+    """
     changed = glance_at(client, ids)
     for job in changed.jobs:
         if job.state == State.DONE:
@@ -33,28 +41,45 @@ def rerun(
         else:
             changed.refuse(job.id, f"{job.words} is {job.state}; only finished jobs can run again")
     if changed.done and not dry_run:
-        put_back(client, changed.done, {key: checked_change(key, value) for key, value in (changes or {}).items()})
+        queue_again = _queue_again if one_of_many else put_back
+        queue_again(client, changed.done, _checked(changes or {}))
     return changed
+
+
+def check_rerun(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
+    """Before any of them is changed: those of these jobs that are done can run again."""
+    for first in range(0, len(ids), _LOOKED_AT):
+        jobs = client.jobs.glance(ids[first : first + _LOOKED_AT])
+        _refuse_impossible(client, [job.id for job in jobs if job.state == State.DONE], _checked(changes))
 
 
 def put_back(client: Client, ids: Sequence[int], changes: Mapping[str, Any] | None = None) -> None:
     """Requeue jobs that are done; those of an ended run go to the daemon, if they fit there."""
-    on_clusters = BatchStore(client.database).of_jobs(ids)
-    here = [job_id for job_id in ids if job_id not in on_clusters]
-    if here:
-        client.ensure_daemon()
-        _refuse_impossible(client, here, changes or {})
+    _refuse_impossible(client, ids, changes or {})
+    _queue_again(client, ids, changes or {})
+    client.await_wishes(ids)
+
+
+def _queue_again(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
+    here, away = apart(client, ids)
     if changes:
         ControlStore(client.database).edit_done(ids, changes)
-    if on_clusters:
-        client.batch_wishes.rerun(list(on_clusters))
+    if away:
+        client.batch_wishes.rerun(away)
     if here:
         client.wish(here, Wish.RERUN)
-        client.await_wishes(here)
+
+
+def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: checked_change(key, value) for key, value in changes.items()}
 
 
 def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
     """Before any change, check the jobs that go to the daemon or ask for another number of GPUs: they must fit."""
+    ids, _ = apart(client, ids)
+    if not ids:
+        return
+    client.ensure_daemon()
     living = {row.id for row in client.living_hosts()}
     owners = client.jobs.owners(ids)
     ids = [job_id for job_id in ids if "gpus" in changes or owners.get(job_id) not in living]

@@ -1,13 +1,14 @@
-"""Estimates how long jobs will take from similar jobs."""
+"""Estimates when jobs will be done, from similar jobs."""
 
 from __future__ import annotations
 
-import heapq
 import math
+import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from duckrow.api.devices.out_of_use import out_of_use
+from duckrow.api.queue.queue_walk import ExpectedStart, QueueWalk, walk_queue
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.named_tuple import NamedTuple
@@ -45,12 +46,6 @@ class ShownJob(NamedTuple):
     needs: str | None = None
 
 
-class ExpectedStart(NamedTuple):
-    id: int
-    expected_s: float  # infinite: unknown
-    seats: int  # how many it takes
-
-
 class ExpectedTimes:
     """What is known about run times, for a long queue: to take every command apart would take seconds."""
 
@@ -79,57 +74,113 @@ def run_times_of(client: Client) -> RunTimes:
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:
     """Set `eta_s` of running and queued jobs, where it is known. `owners`: the host of each job that still exists."""
     active = [view for view in views if view.state != "done"]
-    learned = run_times_of(client) if active and AnswerStore(client.database).any_succeeded() else None
-    if not learned:
-        return
-    times = ExpectedTimes(learned)
-    live = {row.job_id: row for row in client.jobs.live()}
-    for view in active:
-        if view.state not in ("starting", "running") or view.suspended:
-            continue
-        shown = ShownJob(view.project, view.name, view.command, view.cwd, view.sweep)
-        expected = times.seconds(live.get(view.id, shown))
-        if expected is not None:
-            view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
-    waiting = {view.id: view for view in active if view.state == "queued" and view.id in owners}
-    if not waiting or "" in client.jobs.pauses():
-        return
-    for host_id in {owners[job_id] for job_id in waiting}:
-        of_host = [view for view in waiting.values() if owners[view.id] == host_id]
-        for job_id, ends_in_s in _ends_on_host(client, times, host_id, of_host).items():
-            waiting[job_id].eta_s = ends_in_s
+    if active and AnswerStore(client.database).any_succeeded():
+        (client.etas or SharedEtas()).fill(client, active, owners)
 
 
-def _ends_on_host(client: Client, times: ExpectedTimes, host_id: int, wanted: Sequence[JobView]) -> dict[int, float]:
-    """CPU slots beside GPUs are only for jobs that need no GPU, so they have a queue of their own."""
-    if not is_alive(client.folder, host_id):
-        return {}
-    unused = out_of_use(client.database, host_id)
-    seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
-    has_side = any(seat.side for seat in seats)
-    ends: dict[int, float] = {}
-    for side in {has_side and view.gpus == 0 for view in wanted}:
-        ids = {view.id for view in wanted if (has_side and view.gpus == 0) == side}
-        all_waiting = WaitingStore(client.database).queue_of_host(host_id, _AHEAD)
-        queue = (row for row in all_waiting if (has_side and row.gpus == 0) == side)
-        # All hosts share the GPUs. Each host has its own CPU slots, though they have the same names.
-        live = [row for row in client.jobs.live() if row.job_host_id == host_id or only_gpus(row.holds)]
-        of_side = [seat for seat in seats if seat.side == side]
-        ends.update(_ends_on_seats(times, of_side, live, client.jobs.suspended(), queue, ids))
-    return ends
+class SharedEtas:
+    """Estimates for several threads that list jobs again and again: worked out once in a while, for all of them."""
+
+    def __init__(self, good_for_s: float = 0.0) -> None:
+        self._good_for_s = good_for_s
+        self._lock = threading.Lock()  # who waits for it would have to work out the same
+        self._latest: Etas | None = None
+        self._forgotten_mono = 0.0
+
+    def fill(self, client: Client, active: Sequence[JobView], owners: Mapping[int, int]) -> None:
+        with self._lock:
+            if self._latest is None or not self._is_good(self._latest):
+                self._latest = Etas(client)
+            self._latest.fill(client, active, owners)
+
+    def _is_good(self, etas: Etas) -> bool:
+        is_fresh = time.monotonic() - etas.made_mono < self._good_for_s
+        return is_fresh and etas.made_mono > self._forgotten_mono
+
+    def forget(self) -> None:
+        """Somebody has changed jobs, and wants to see what follows. Whoever says so need not wait for the lock."""
+        self._forgotten_mono = time.monotonic()
 
 
-def _ends_on_seats(
+class Etas:
+    """What is expected at one moment. Each queue is read as far as somebody asks for."""
+
+    def __init__(self, client: Client) -> None:
+        self.made_mono = time.monotonic()
+        self._learned = run_times_of(client)
+        self._queues: dict[tuple[int, bool], _QueueEnds] = {}  # by host, and whether it is the one beside the GPUs
+
+    def fill(self, client: Client, active: Sequence[JobView], owners: Mapping[int, int]) -> None:
+        times = ExpectedTimes(self._learned)
+        live = {row.job_id: row for row in client.jobs.live()}
+        for view in active:
+            if view.state not in ("starting", "running") or view.suspended:
+                continue
+            shown = ShownJob(view.project, view.name, view.command, view.cwd, view.sweep)
+            expected = times.seconds(live.get(view.id, shown))
+            if expected is not None:
+                view.eta_s = max(expected - (view.duration_s or 0.0), 0.0)
+        waiting = [view for view in active if view.state == "queued" and not view.held and view.id in owners]
+        if not waiting or "" in client.jobs.pauses():
+            return
+        for host_id in {owners[view.id] for view in waiting}:
+            self._fill_waiting(client, times, host_id, [view for view in waiting if owners[view.id] == host_id])
+
+    def _fill_waiting(self, client: Client, times: ExpectedTimes, host_id: int, views: Sequence[JobView]) -> None:
+        """CPU slots beside GPUs are only for jobs that need no GPU, so they have a queue of their own."""
+        if not is_alive(client.folder, host_id):
+            return
+        unused = out_of_use(client.database, host_id)
+        seats = [seat for seat in seats_from(client.hosts.get(host_id).seats) if unused.isdisjoint(seat.devices)]
+        has_side = any(seat.side for seat in seats)
+        for side in {has_side and view.gpus == 0 for view in views}:
+            of_side = [view for view in views if (has_side and view.gpus == 0) == side]
+            ends = self._queues.get((host_id, side))
+            if ends is None or not ends.tells_of(of_side):
+                seats_of_side = [seat for seat in seats if seat.side == side]
+                wanted = {view.id for view in of_side}
+                walk = _walk_of_host(client, times, host_id, seats_of_side, side if has_side else None, wanted)
+                ends = self._queues[host_id, side] = _QueueEnds(time.monotonic(), walk)
+            for view in of_side:
+                view.eta_s = ends.eta_s(view)
+
+
+class _QueueEnds(NamedTuple):
+    """When the jobs of a queue will be done, as it was seen at a moment."""
+
+    seen_mono: float
+    walk: QueueWalk
+
+    def tells_of(self, views: Iterable[JobView]) -> bool:
+        return self.walk.is_complete or all(view.id in self.walk.ends_in_s for view in views)
+
+    def eta_s(self, view: JobView) -> float | None:
+        ends_in_s = self.walk.ends_in_s.get(view.id)
+        return None if ends_in_s is None else max(ends_in_s - (time.monotonic() - self.seen_mono), 0.0)
+
+
+def _walk_of_host(
+    client: Client, times: ExpectedTimes, host_id: int, seats: Sequence[Seat], side: bool | None, wanted: set[int]
+) -> QueueWalk:
+    """`side`: only jobs that need no GPU, or only those that do; None: all."""
+    all_waiting = WaitingStore(client.database).queue_of_host(host_id, _AHEAD)
+    queue = (row for row in all_waiting if side is None or (row.gpus == 0) == side)
+    # All hosts share the GPUs. Each host has its own CPU slots, though they have the same names.
+    live = [row for row in client.jobs.live() if row.job_host_id == host_id or only_gpus(row.holds)]
+    return _walk_to_seats(times, seats, live, client.jobs.suspended(), queue, wanted)
+
+
+def _walk_to_seats(
     times: ExpectedTimes,
     seats: Sequence[Seat],
     live: Iterable[LiveJob],
     suspended: Collection[int],
     queue: Iterable[JobInQueue],
     wanted: set[int],
-) -> dict[int, float]:
+) -> QueueWalk:
     """Nobody knows when a suspended job will end."""
     if not seats:
-        return {}
+        return QueueWalk({}, is_complete=True)
     now = time.time()
     devices_per_seat = max(max(seat.gpu_count for seat in seats), 1)
     devices = {device for seat in seats for device in seat.devices}
@@ -144,30 +195,4 @@ def _ends_on_seats(
         left_s = math.inf if row.job_id in suspended else max(expected_s(row) - (now - row.started_at), 0.0)
         busy += [left_s] * math.ceil(len(held) / devices_per_seat)
     waiting = (ExpectedStart(row.id, expected_s(row), math.ceil((row.gpus or 1) / devices_per_seat)) for row in queue)
-    return expected_ends(len(seats), busy, waiting, wanted)
-
-
-def expected_ends(
-    seats: int, busy: Sequence[float], queue: Iterable[ExpectedStart], wanted: set[int]
-) -> dict[int, float]:
-    """In how many seconds each wanted job will have ended, if jobs start in order as seats become free.
-
-    `busy`: how long running jobs will go on, once for each seat. Other hosts may use our GPUs too, so there may be more
-    of these than seats. Jobs without a known end are left out.
-    """
-    free_in = [*sorted(busy)[-seats:], *[0.0] * (seats - len(busy))]
-    heapq.heapify(free_in)
-    ends: dict[int, float] = {}
-    left = set(wanted)
-    for job in queue:
-        taken = [heapq.heappop(free_in) for _ in range(min(max(job.seats, 1), len(free_in)))]
-        end = taken[-1] + job.expected_s
-        for _ in taken:
-            heapq.heappush(free_in, end)
-        if job.id in left:
-            left.remove(job.id)
-            if end < math.inf:
-                ends[job.id] = end
-        if not left or free_in[0] == math.inf:
-            break
-    return ends
+    return walk_queue(len(seats), busy, waiting, wanted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +69,8 @@ def page_with_counts(
     few = None if is_counted(of_all) else ListingStore(client.database).few(of_all, _FEW)
     if few is None:
         return jobs_of_page(client, filter, sort, page, per_page), count(client, of_all)
-    found = Counter(status for _, status in few)
-    among = filter._replace(ids=[job_id for job_id, _ in few])
-    counts = {status: found[status] for status in STATUSES if status in found}
+    among = filter._replace(ids=[job_id for ids in few.values() for job_id in ids])
+    counts = {status: len(few[status]) for status in STATUSES if status in few}
     return jobs_of_page(client, among, sort, page, per_page), counts
 
 

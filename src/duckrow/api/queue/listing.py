@@ -72,17 +72,29 @@ def listing(
 
     Without `sort`: done, running, queued, so that the most important ones are at the end.
     """
+    return annotated(client, listed_ids(client, filter, limit, page, sort))
+
+
+def listed_ids(
+    client: Client, filter: Filter, limit: int = SHOWN, page: int = 1, sort: str | None = None
+) -> Sequence[int]:
+    """The same, as ids: a million of them may be looked at a few at a time."""
     offset = (page - 1) * max(limit, 0)
     store = ListingStore(client.database)
     if sort is None:
-        return annotated(client, store.most_worth_seeing(filter, limit, offset))
+        return store.most_worth_seeing(filter, limit, offset)
     column, down = sort.removeprefix("-"), sort.startswith("-")
     if column == ETA:
-        views = annotated(client, store.ids(filter))
-        known = sorted((view for view in views if view.eta_s is not None), key=lambda view: view.eta_s or 0.0)
-        ordered = [*(reversed(known) if down else known), *(view for view in views if view.eta_s is None)]
+        ordered = _by_eta(annotated(client, store.ids(filter)), down)
         return ordered[offset:] if limit < 0 else ordered[offset : offset + limit]
-    return annotated(client, store.ids(filter, column, down, limit, offset))
+    return store.ids(filter, column, down, limit, offset)
+
+
+def _by_eta(views: Sequence[JobView], down: bool) -> list[int]:
+    """Those without an ETA come last."""
+    known = sorted((view for view in views if view.eta_s is not None), key=lambda view: view.eta_s or 0.0)
+    unknown = [view for view in views if view.eta_s is None]
+    return [view.id for view in [*(reversed(known) if down else known), *unknown]]
 
 
 def annotated(client: Client, ids: Sequence[int]) -> list[JobView]:
@@ -129,7 +141,7 @@ def _suspended(client: Client, filter: Filter) -> int:
 
 def matching_ids(client: Client, filter: Filter, limit: int) -> list[int]:
     """The first matching jobs, by id."""
-    return ListingStore(client.database).ids(filter, limit=limit)
+    return list(ListingStore(client.database).ids(filter, limit=limit))
 
 
 class EndedRun(NamedTuple):

@@ -6,9 +6,8 @@ import click
 
 from duckrow.api.jobs.hold import hold
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import say_changed
 from duckrow.cli.opening import client_of_verb
-from duckrow.core.errors import EXIT_OK
+from duckrow.cli.views.changed_jobs import change_many, say_changed
 
 
 @click.command(short_help="Keep queued jobs from starting.")
@@ -23,6 +22,4 @@ def command(words: tuple[str, ...]) -> int:
     duckrow hold 10-20 train
     """
     client = client_of_verb()
-    ids = client.select(words)
-    say_changed(ids, hold(client, ids).done, "held")
-    return EXIT_OK
+    return say_changed(change_many(client.select(words), lambda some: hold(client, some)), "held")

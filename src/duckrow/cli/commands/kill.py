@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-from duckrow.api.jobs.changed import Changed
-from duckrow.api.jobs.kill import kill
+from duckrow.api.client import Client
+from duckrow.api.jobs.kill import in_order_of_kills, kill
 from duckrow.api.jobs.send_signal import send_signal
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
+from duckrow.cli.views.changed_jobs import ManyChanged, change_many, exit_code, say_refused
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.life.states import State
-
-_NAMED = 10  # jobs that are named one by one
 
 
 @click.command(short_help="Stop jobs.")
@@ -44,33 +41,32 @@ def command(words: tuple[str, ...], kill_all: bool, now: bool, signal_name: str 
     client = client_of_verb()
     client.tender.copy()
     ids = client.select(words) if words else client.unfinished()[0]
-    changed = kill(client, ids, at_once=now) if signal_name is None else send_signal(client, ids, signal_name)
+    return _kill(client, ids, now, words) if signal_name is None else _signal(client, ids, signal_name)
+
+
+def _kill(client: Client, ids: Sequence[int], now: bool, words: Sequence[str]) -> int:
+    """A job that is already done needs no stopping: that is not a failure."""
+    in_order = in_order_of_kills(client, ids)
+    changed = change_many(in_order, lambda some: kill(client, some, at_once=now, answered=False))
     if words:
-        _say_done([job.words for job in changed.jobs if job.state == State.DONE])
-    if signal_name is not None:
-        _say_sent(changed, signal_name)
-    elif changed.done:
-        say(f"duckrow: stopping {_named(changed.done)}.")
+        say_refused(changed)
+    if changed.done:
+        client.await_wishes(ids)
+        say(f"duckrow: stopping {_named(changed)}.")
     elif not words:
         say("duckrow: there is no job to stop.")
     return EXIT_OK
 
 
-def _say_done(jobs: list[str]) -> None:
-    for job in jobs[:_NAMED]:
-        say(f"duckrow: {job} is already done.")
-    if len(jobs) > _NAMED:
-        say(f"duckrow: and {len(jobs) - _NAMED} more are already done.")
-
-
-def _say_sent(changed: Changed[Any], name: str) -> None:
-    for job in [job for job in changed.jobs if job.state == State.QUEUED][:_NAMED]:
-        say(f"duckrow: {job.words} is queued: it has no process to signal.")
+def _signal(client: Client, ids: Sequence[int], name: str) -> int:
+    changed = change_many(ids, lambda some: send_signal(client, some, name))
+    say_refused(changed)
     if changed.done:
-        say(f"duckrow: {name} sent to {_named(changed.done)}.")
-    elif not changed.jobs:
+        say(f"duckrow: {name} sent to {_named(changed)}.")
+    elif not changed.refused:
         say("duckrow: there is no job to signal.")
+    return exit_code(changed)
 
 
-def _named(ids: Sequence[int]) -> str:
-    return f"job {ids[0]}" if len(ids) == 1 else f"{len(ids)} jobs"
+def _named(changed: ManyChanged) -> str:
+    return f"job {changed.first_done[0]}" if changed.done == 1 else f"{changed.done} jobs"

@@ -16,7 +16,13 @@ _WATCH_S = "2"
 
 @click.command(short_help="List jobs.")
 @click.argument("words", nargs=-1, metavar="[IDS]...", shell_complete=complete_jobs)
-@click.option("--state", "-s", "states", multiple=True, help="Only jobs in these states or with these outcomes.")
+@click.option(
+    "--state",
+    "-s",
+    "states",
+    multiple=True,
+    help="Only jobs in these states or with these outcomes; or held, or suspended.",
+)
 @click.option("--outcome", "outcomes", multiple=True, help="Only jobs with these outcomes.")
 @click.option("--failed", is_flag=True, help="Only finished jobs that did not succeed.")
 @click.option("--project", "-p", help="Only jobs of this project.")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.jobs.pause import PausedJobs, pause
+from duckrow.api.jobs.pause import pause
 from duckrow.api.jobs.pause_queue import pause_queue
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
-from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
+from duckrow.cli.views.changed_jobs import exit_code, of_changed, say_refused
+from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
 
@@ -45,7 +46,7 @@ def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> 
 
 def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
     paused = pause(client, client.select(words))
-    say_refused(paused)
+    say_refused(of_changed(paused))
     if paused.running:
         keeps = _keeps(len(paused.running))
         say(f"duckrow: {plural(len(paused.running), 'job')} suspended. {keeps} devices and GPU memory.")
@@ -53,19 +54,8 @@ def _pause_jobs(client: Client, words: tuple[str, ...]) -> int:
         say(f"duckrow: {plural(len(paused.waiting), 'queued job')} held.")
     if paused.done:
         say(f"duckrow: to continue: duckrow resume {compact_ids(paused.done)}")
-    return EXIT_OK if paused.done or not paused.refused else EXIT_FAILED
+    return exit_code(of_changed(paused))
 
 
 def _keeps(count: int) -> str:
     return "It keeps its" if count == 1 else "They keep their"
-
-
-def say_refused(paused: PausedJobs) -> None:
-    """Name the first of those that were not changed."""
-    for refused in paused.refused[:_NAMED]:
-        say(f"duckrow: {refused.why}.")
-    if len(paused.refused) > _NAMED:
-        say(f"duckrow: and {len(paused.refused) - _NAMED} more that were not changed.")
-
-
-_NAMED = 10

@@ -6,9 +6,8 @@ import click
 
 from duckrow.api.jobs.order import prioritise
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import say_changed
 from duckrow.cli.opening import client_of_verb
-from duckrow.core.errors import EXIT_OK
+from duckrow.cli.views.changed_jobs import change_many, say_changed
 
 
 @click.command(short_help="Change the priority of queued jobs.", context_settings={"ignore_unknown_options": True})
@@ -22,6 +21,5 @@ def command(priority: int, words: tuple[str, ...]) -> int:
     duckrow priority 10 100-200
     """
     client = client_of_verb()
-    ids = client.select(words)
-    say_changed(ids, prioritise(client, ids, priority).done, f"given priority {priority}")
-    return EXIT_OK
+    changed = change_many(client.select(words), lambda some: prioritise(client, some, priority))
+    return say_changed(changed, f"given priority {priority}")

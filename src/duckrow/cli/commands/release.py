@@ -6,9 +6,9 @@ import click
 
 from duckrow.api.jobs.hold import release
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import say_changed, say_notes
+from duckrow.cli.console import say_notes
 from duckrow.cli.opening import client_of_verb
-from duckrow.core.errors import EXIT_OK
+from duckrow.cli.views.changed_jobs import change_many, say_changed
 
 
 @click.command(short_help="Let held jobs start.")
@@ -21,7 +21,6 @@ def command(words: tuple[str, ...]) -> int:
     duckrow release 10-20
     """
     client = client_of_verb()
-    ids = client.select(words)
-    say_changed(ids, release(client, ids).done, "released")
+    code = say_changed(change_many(client.select(words), lambda some: release(client, some)), "released")
     say_notes(client.tender.notes())
-    return EXIT_OK
+    return code

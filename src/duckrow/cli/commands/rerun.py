@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from duckrow.api.client import Client
-from duckrow.api.jobs.rerun import rerun
+from duckrow.api.jobs.changed import Changed
+from duckrow.api.jobs.rerun import check_rerun, rerun
 from duckrow.api.queue.listing import matching_ids
 from duckrow.api.sweeps.listing import find_sweep
 from duckrow.cli.completing import complete_jobs
@@ -15,12 +17,11 @@ from duckrow.cli.console import clean, say, say_notes
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.gpu_options import gpu_count, gpu_count_options
 from duckrow.cli.options.option_values import TIME
-from duckrow.core.errors import EXIT_OK, UsageError
+from duckrow.cli.views.changed_jobs import NAMED, change_many, exit_code, say_refused
+from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome
 from duckrow.core.units import plural
-
-_NAMED = 10  # jobs that are listed
 
 
 @click.command(short_help="Run finished jobs again.")
@@ -64,20 +65,32 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     client = client_of_verb()
     client.tender.copy()
     ids = _failed(client, words, **among) if failed else client.select(words)
-    changed = rerun(client, ids, changes, dry_run)
-    for refused in changed.refused[:_NAMED]:
-        say(f"duckrow: {refused.why}.")
-    done = [changed.before[job_id] for job_id in changed.done]
-    named = [f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done]
-    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-    which = f": {', '.join(named[:_NAMED])}{more}" if named else ""
-    if dry_run:
-        say(f"duckrow: {plural(len(done), 'job')} would run again{which}.")
-        return EXIT_OK
-    if done or not changed.refused:
-        say(f"duckrow: {len(done)} {'job is' if len(done) == 1 else 'jobs are'} back in the queue{which}.")
+    named: list[str] = []
+
+    def again(some: Sequence[int]) -> Changed[Any]:
+        changed = rerun(client, some, changes, dry_run, one_of_many=True)
+        done = [changed.before[job_id] for job_id in changed.done[: NAMED - len(named)]]
+        named.extend(f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done)
+        return changed
+
+    if not dry_run:
+        check_rerun(client, ids, changes)
+    changed = change_many(ids, again)
+    if changed.done and not dry_run:
+        client.await_wishes(ids)
+    say_refused(changed)
+    _say_queued(changed.done, named, dry_run, any_refused=changed.refused > 0)
     say_notes(client.tender.notes())
-    return EXIT_OK
+    return exit_code(changed)
+
+
+def _say_queued(count: int, named: Sequence[str], dry_run: bool, any_refused: bool) -> None:
+    more = f" and {count - len(named)} more" if count > len(named) else ""
+    which = f": {', '.join(named)}{more}" if named else ""
+    if dry_run:
+        say(f"duckrow: {plural(count, 'job')} would run again{which}.")
+    elif count or not any_refused:
+        say(f"duckrow: {count} {'job is' if count == 1 else 'jobs are'} back in the queue{which}.")
 
 
 def _failed(

@@ -7,11 +7,11 @@ import click
 from duckrow.api.client import Client
 from duckrow.api.jobs.pause import resume
 from duckrow.api.jobs.pause_queue import resume_queue
-from duckrow.cli.commands.pause import say_refused
 from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
-from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
+from duckrow.cli.views.changed_jobs import exit_code, of_changed, say_refused
+from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
 
@@ -45,9 +45,9 @@ def command(words: tuple[str, ...], project: str | None) -> int:
 
 def _resume_jobs(client: Client, words: tuple[str, ...]) -> int:
     resumed = resume(client, client.select(words))
-    say_refused(resumed)
+    say_refused(of_changed(resumed))
     if resumed.running:
         say(f"duckrow: {plural(len(resumed.running), 'job')} running again.")
     if resumed.waiting:
         say(f"duckrow: {plural(len(resumed.waiting), 'queued job')} released.")
-    return EXIT_OK if resumed.done or not resumed.refused else EXIT_FAILED
+    return exit_code(of_changed(resumed))

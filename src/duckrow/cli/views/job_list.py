@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Iterator, Sequence
 
 from duckrow.api.client import Client
 from duckrow.api.queue.listing import (
@@ -12,20 +13,23 @@ from duckrow.api.queue.listing import (
     OUTCOMES,
     SHOWN,
     STATES,
+    annotated,
     ended_runs,
-    listing,
+    listed_ids,
     parse_words,
     tally,
     tally_in_words,
 )
 from duckrow.api.queue.views import JobView
-from duckrow.cli.console import print_json, say, terminal_height, wrapped
-from duckrow.cli.views.job_table import job_lines
+from duckrow.cli.console import print_json_list, say, terminal_height, wrapped
+from duckrow.cli.views.job_table import job_lines, lines_of_many
 from duckrow.cli.views.obstacles import left_by_runs, obstacles
 from duckrow.core.errors import EXIT_OK, UsageError
-from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.jobs.job_filter import MARKS, Filter
 from duckrow.core.named_tuple import NamedTuple
 
+_AT_A_TIME = 1000  # jobs of a long list
+_EXAMPLES = 100  # jobs at each end of it
 _BELOW_WATCHED = 4  # lines that a watched table leaves free below it
 _HEADER_AND_PROMPT = 2  # lines
 
@@ -72,12 +76,15 @@ def _list(client: Client, words: tuple[str, ...], options: ListOptions) -> int:
             raise UsageError("--watch needs a terminal. Omit it, or use `duckrow wait`.")
         request.watch(max(options.watch, 0.1))
     if options.as_json:
-        print_json([view.as_json() for view in request.views()])
+        print_json_list([view.as_json() for view in views] for views in request.slices())
         return EXIT_OK
     lines, below = request.screen()
-    if lines:
-        print("\n".join(lines), flush=True)
-    if not (words and lines):
+    is_empty = True
+    for line in lines:
+        print(line)
+        is_empty = False
+    sys.stdout.flush()
+    if is_empty or not words:
         for line in below:
             say(line)
     return EXIT_OK
@@ -99,7 +106,7 @@ class _Request:
         # The jobs that ended runs have left behind are summed up, unless they were asked for.
         folds = not (words or options.as_json or options.asks_for_some)
         self._ended = ended_runs(client) if folds else []
-        statuses = parse_words("state", options.states, [*STATES, *OUTCOMES])
+        statuses = parse_words("state", options.states, [*STATES, *OUTCOMES, *MARKS])
         self._filter = Filter(
             statuses=statuses + parse_words("outcome", options.outcomes, OUTCOMES),
             project=options.project,
@@ -116,19 +123,36 @@ class _Request:
         self._limit = _limit(words, options)
         self._page = options.page
 
-    def views(self, limit: int | None = None) -> list[JobView]:
+    def slices(self) -> Iterator[list[JobView]]:
+        """All that was asked for, some at a time."""
         self._client.tender.copy()
-        return listing(self._client, self._filter, limit or self._limit or -1, self._page, self._sort)
+        return self._slices_of(self._ids(self._limit or -1))
 
-    def lines(self, views: list[JobView]) -> list[str]:
+    def _ids(self, limit: int) -> Sequence[int]:
+        return listed_ids(self._client, self._filter, limit, self._page, self._sort)
+
+    def _slices_of(self, ids: Sequence[int]) -> Iterator[list[JobView]]:
+        from duckrow.api.queue.eta import SharedEtas
+
+        self._client.etas = SharedEtas(good_for_s=math.inf)
+        for first in range(0, len(ids), _AT_A_TIME):
+            yield annotated(self._client, ids[first : first + _AT_A_TIME])
+
+    def _lines(self, ids: Sequence[int]) -> Iterator[str]:
+        """The table. Of a long one, the jobs at both ends tell how wide it is: what is done, and what waits."""
+        if not ids:
+            return iter(())
         if self._tree:
             from duckrow.api.queue.listing import dependencies
             from duckrow.cli.views.tree import as_tree
 
-            views = as_tree(views, dependencies(self._client))
-        return job_lines(views, self.columns) if views else []
+            return iter(job_lines(as_tree(annotated(self._client, ids), dependencies(self._client)), self.columns))
+        if len(ids) <= _AT_A_TIME:
+            return iter(job_lines(annotated(self._client, ids), self.columns))
+        ends = annotated(self._client, [*ids[:_EXAMPLES], *ids[-_EXAMPLES:]])
+        return lines_of_many(self._slices_of(ids), ends, self.columns)
 
-    def screen(self, at_most: int | None = None) -> tuple[list[str], list[str]]:
+    def screen(self, at_most: int | None = None) -> tuple[Iterator[str], list[str]]:
         """(the table, the lines below it). `at_most`: how many jobs to show, whatever was typed."""
         self._client.tender.copy()
         self._client.tender.look()
@@ -138,8 +162,8 @@ class _Request:
         limit = self._limit or self._room(len(below), total)
         if at_most is not None:
             limit = at_most if limit < 0 else min(limit, at_most)
-        views = self.views(limit)
-        return self.lines(views), [*below, *self._rest(len(views), total, limit)]
+        ids = self._ids(limit)
+        return self._lines(ids), [*below, *self._rest(len(ids), total, limit)]
 
     def _room(self, lines_below: int, total: int) -> int:
         """How many jobs fit between the header and the lines below, with the prompt."""

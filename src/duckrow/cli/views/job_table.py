@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from duckrow.api.queue.views import JobView, devices_text, exit_text
-from duckrow.cli.console import OUTCOME_COLOURS, print_table, table_lines
+from duckrow.cli.console import OUTCOME_COLOURS, LongTable, print_table, table_lines
 from duckrow.core.units import format_duration, format_mb
 
 DEFAULT_COLUMNS = ("id", "name", "state", "where", "time", "exit", "command")
@@ -74,8 +74,26 @@ def print_jobs(views: Sequence[JobView], show_project: bool = False) -> None:
 
 def job_lines(views: Sequence[JobView], columns: Sequence[str] = ()) -> list[str]:
     """The table; without `columns`, those that are useful here."""
-    show_project = not columns and len({view.project for view in views}) > 1
-    return table_lines(*_table(views, columns or default_columns(views), show_project))
+    return table_lines(*_table(views, *_shape(views, columns)))
+
+
+def lines_of_many(
+    slices: Iterable[Sequence[JobView]], examples: Sequence[JobView], columns: Sequence[str] = ()
+) -> Iterator[str]:
+    """The table, slice by slice. `examples`: jobs from all parts of it, which say what is useful and how wide it is."""
+    shape = _shape(examples, columns)
+    header, rows, _ = _table(examples, *shape)
+    table = LongTable(header)
+    table.make_room(rows)
+    for views in slices:
+        _, rows, colours = _table(views, *shape)
+        yield from table.lines(rows, colours)
+
+
+def _shape(examples: Sequence[JobView], columns: Sequence[str]) -> tuple[Sequence[str], bool]:
+    """The columns, and whether names are shown with their project."""
+    show_project = not columns and len({view.project for view in examples}) > 1
+    return columns or default_columns(examples), show_project
 
 
 def default_columns(views: Sequence[JobView]) -> list[str]:

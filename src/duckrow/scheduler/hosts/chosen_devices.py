@@ -67,6 +67,24 @@ def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
     return choice_from(json.loads(kept)) if kept else choice
 
 
+def no_longer_chosen(database: Database, choice: DeviceChoice) -> list[str]:
+    """The options that were chosen before and are not named now, as words of a command line: they are given up."""
+    before = _options(remembered(database, DeviceChoice()))
+    return [word for option, words in before.items() if option not in _options(choice) for word in words]
+
+
+def _options(choice: DeviceChoice) -> dict[str, list[str]]:
+    """Those that are not as they are by default, each with all its words."""
+    options: dict[str, list[str]] = {}
+    for word in choice.words():
+        if word.startswith("--"):
+            option = word
+        options.setdefault(option, []).append(word)
+    if choice.jobs_per_gpu == 1:
+        del options["--jobs-per-gpu"]
+    return options
+
+
 def choice_from(known: Mapping[str, Any]) -> DeviceChoice:
     """Older versions wrote the options of the policy beside the devices, which they called `gpus` at first."""
     if "policy" in known:

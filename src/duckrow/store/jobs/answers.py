@@ -29,11 +29,9 @@ class TimeTaken(NamedTuple):
     duration_s: float
 
 
-class UnfinishedJob(NamedTuple):
+class JobOfRun(NamedTuple):
     id: int
-    state: str
     host_id: int
-    of_run: int  # whether it belongs to a `duckrow run`
 
 
 class UseOverTime(NamedTuple):
@@ -78,9 +76,13 @@ class AnswerStore:
             times.note(row, row.duration_s, row.sweep)
         return times
 
-    def unfinished(self) -> list[UnfinishedJob]:
+    def unfinished(self) -> list[int]:
         """All jobs that are not done, here and on clusters."""
-        return self.database.values(UnfinishedJob, _SQL["unfinished"])
+        return list(self.database.numbers(_SQL["unfinished"]))
+
+    def waiting_for_runs(self) -> list[JobOfRun]:
+        """The jobs that wait for a `duckrow run`, whether it lives or not."""
+        return self.database.values(JobOfRun, _SQL["waiting_for_runs"])
 
     def variable_names(self, job_id: int) -> list[str]:
         """The names of a job's variables. Their values stay here: they may be secrets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.jobs.job_filter import MARKS, Filter
 from duckrow.store.jobs.filtering import condition_of
 from duckrow.store.jobs.waiting import WaitingStore
 from duckrow.store.sqlite.connection import load_queries
@@ -44,5 +44,7 @@ class CountStore:
 
 def is_counted(filter: Filter) -> bool:
     """Whether it asks only for states and outcomes, of a project or of all; without hosts only of all."""
+    if not MARKS.keys().isdisjoint(filter.statuses):
+        return False
     status_only = Filter(filter.statuses, filter.project, failed=filter.failed, not_of_hosts=filter.not_of_hosts)
     return filter == status_only and not (filter.project is not None and filter.not_of_hosts)

@@ -22,6 +22,11 @@ _HAS_TEXT = (
     "(EXISTS (SELECT 1 FROM job_counts WHERE project LIKE {text}) AND j.project LIKE {text}"
     " OR length(j.name) >= :least_length AND j.name LIKE {text} OR j.command LIKE {text}{or_id})"
 )
+_HAS_MARK = {
+    "held": "j.state = 'queued' AND j.held",
+    "suspended": "j.state IN ('starting', 'running')"
+    " AND j.id IN (SELECT job_id FROM wishes WHERE wish GLOB 'suspended:*')",
+}
 _FAILED = f"j.state = 'done' AND j.outcome NOT IN {NO_FAILURES}"
 _LIKE_SIGN = re.compile(r"[\\%_]")
 
@@ -65,6 +70,7 @@ def _has_status(words: Sequence[str]) -> str:
     """Compares a job with no more than it must: with its state or its outcome, whichever has such words."""
     columns = (("state", set(State) & set(words)), ("outcome", set(Outcome) & set(words)))
     conditions = [f"j.{column} IN ({_quoted(wanted)})" for column, wanted in columns if wanted]
+    conditions += [condition for mark, condition in _HAS_MARK.items() if mark in words]
     return f"({' OR '.join(conditions or ['0'])})"
 
 

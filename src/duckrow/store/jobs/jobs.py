@@ -162,7 +162,7 @@ class JobStore:
         return sorted(found), missing
 
     def _ids(self, statement: str, parameters: Sequence[Any]) -> list[int]:
-        return [int(row[0]) for row in self.database.all(statement, parameters)]
+        return list(self.database.numbers(statement, parameters))
 
     def owners(self, ids: Sequence[int]) -> dict[int, int]:
         """The host that each of these jobs belongs to."""
@@ -188,13 +188,13 @@ class JobStore:
 
     def wish(self, job_ids: Iterable[int], wish: str) -> None:
         """A few thousand at a time, so that a host can write in between."""
-        in_order = self._who_is_killed_first(job_ids) if is_kill(wish) else list(job_ids)
+        in_order = self.in_order_of_kills(job_ids) if is_kill(wish) else list(job_ids)
         for some in slices(in_order):
             with self.database.transaction():
                 values = {"ids": json.dumps(some), "wish": wish, "at": time.time()}
                 self.database.execute(_SQL["add_wishes"], values)
 
-    def _who_is_killed_first(self, job_ids: Iterable[int]) -> list[int]:
+    def in_order_of_kills(self, job_ids: Iterable[int]) -> list[int]:
         """Running jobs first, as a million may wait; then the youngest: one that waits for another would be skipped."""
         live = {row[0] for row in self.database.all(_SQL["with_an_attempt"])}
         in_order = sorted(job_ids, reverse=True)

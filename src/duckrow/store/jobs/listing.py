@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.devices.device import CPU_SLOTS_IN_SQL
 from duckrow.core.jobs.job_filter import Filter
@@ -76,21 +77,24 @@ class ListingStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def ids(self, filter: Filter, by: str = "id", down: bool = False, limit: int = -1, offset: int = 0) -> list[int]:
+    def ids(
+        self, filter: Filter, by: str = "id", down: bool = False, limit: int = -1, offset: int = 0
+    ) -> Sequence[int]:
         """The jobs that match, in this order; those without a value come last. `limit` -1: all."""
         now = time.time()
         where, values = condition_of(filter, now)
         return self._ids(where, {**values, "now": now}, _order(by, down), limit, offset)
 
-    def few(self, filter: Filter, most: int) -> list[tuple[int, str]] | None:
-        """The jobs that match, each with its state or outcome, if they are no more than `most`."""
+    def few(self, filter: Filter, most: int) -> dict[str, list[int]] | None:
+        """The jobs that match, by state or outcome, if they are no more than `most`."""
         where, values = condition_of(filter, time.time())
         rows = self.database.all(_SQL["few"].format(where=where), {**values, "limit": most + 1})
-        return None if len(rows) > most else [(row[0], row[1]) for row in rows]
+        found = {status: [int(job_id) for job_id in ids.split(",")] for status, ids in rows}
+        return None if sum(map(len, found.values())) > most else found
 
-    def most_worth_seeing(self, filter: Filter, limit: int, skip: int) -> list[int]:
+    def most_worth_seeing(self, filter: Filter, limit: int, skip: int) -> Sequence[int]:
         """Done, running, queued, so that what is most worth seeing is at the end."""
-        found: list[list[int]] = []
+        found: list[array[int]] = []
         left = limit = min(limit, _MOST)
         skip = min(skip, _MOST)
         for segment in _SEGMENTS:
@@ -99,12 +103,13 @@ class ListingStore:
             found.append(ids)
             left = left if limit < 0 else left - len(ids)
         live, waiting, done = found
-        return [*reversed(done), *live, *waiting]
+        done.reverse()
+        return done + live + waiting
 
-    def _of_segment(self, segment: _Segment, filter: Filter, limit: int, skip: int) -> list[int]:
+    def _of_segment(self, segment: _Segment, filter: Filter, limit: int, skip: int) -> array[int]:
         if not limit or not any(map(filter.wants, segment.states)):
-            return []
-        if len(segment.states) == 1:  # then all have a state that is wanted, and none must be compared
+            return array("q")
+        if len(segment.states) == 1 and segment.states[0] in filter.statuses:  # none must be compared
             filter = filter._replace(statuses=())
         where, values = condition_of(filter, time.time())
         in_order = None
@@ -113,7 +118,7 @@ class ListingStore:
         if in_order is None:
             return self._ids(f"{segment.condition} AND {where}", values, segment.order, limit, skip)
         page = {"limit": limit, "offset": skip}
-        return [row[0] for row in self.database.all(f"{in_order} LIMIT :limit OFFSET :offset", {**values, **page})]
+        return self.database.numbers(f"{in_order} LIMIT :limit OFFSET :offset", {**values, **page})
 
     def _size(self, segment: _Segment, filter: Filter) -> int:
         counts = CountStore(self.database).tally(filter)
@@ -129,13 +134,13 @@ class ListingStore:
         condition = f"{where} AND j.state = 'running' AND j.id IN (SELECT value FROM json_each(:among))"
         return self._count(condition, {**values, "among": json.dumps(list(among))})
 
-    def _ids(self, where: str, values: Mapping[str, Any], order: str, limit: int, offset: int) -> list[int]:
+    def _ids(self, where: str, values: Mapping[str, Any], order: str, limit: int, offset: int) -> array[int]:
         """Joins a table only if the order needs it."""
         joins = [_SQL["join_attempts"]] if "a." in order else []
         joins += [_SQL["join_hosts"]] if "h." in order else []
         statement = _SQL["ids"].format(join=" ".join(joins), where=where, order=order)
         page = {"limit": min(limit, _MOST), "offset": min(offset, _MOST)}
-        return [row[0] for row in self.database.all(statement, {**values, **page})]
+        return self.database.numbers(statement, {**values, **page})
 
     def _count(self, where: str, values: Mapping[str, Any]) -> int:
         return int(self.database.one(_SQL["count"].format(where=where), values))

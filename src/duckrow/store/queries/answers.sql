@@ -12,8 +12,10 @@ ORDER BY a.job_id
 SELECT EXISTS (SELECT 1 FROM job_counts WHERE outcome = 'succeeded' AND jobs > 0)
 
 -- name: unfinished
-SELECT j.id, j.state, j.host_id, h.kind = 'run' AS of_run
-FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state <> 'done' ORDER BY j.id
+SELECT id FROM jobs WHERE state <> 'done' ORDER BY id
+
+-- name: waiting_for_runs
+SELECT j.id, j.host_id FROM jobs j JOIN hosts h ON h.id = j.host_id WHERE j.state = 'queued' AND h.kind = 'run' ORDER BY j.id
 
 -- name: variables_of_job
 SELECT e.variables FROM jobs j JOIN environments e ON e.id = j.environment_id WHERE j.id = :job_id

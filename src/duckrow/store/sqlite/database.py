@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -96,6 +97,13 @@ class Database:
         assert columns == named._fields, f"{kind.__name__} is not made of {columns}"
         for row in cursor:
             yield make(map(_as_text, row)) if bytes in map(type, row) else make(row)
+
+    def numbers(self, statement: str, parameters: Parameters = ()) -> array[int]:
+        """The first column of all rows, for a million of them in 8 MB."""
+        with told_plainly(self.path):
+            cursor = self._connection.execute(statement, parameters)
+            cursor.row_factory = None
+            return array("q", (row[0] for row in cursor))
 
     def one(self, statement: str, parameters: Parameters = ()) -> Any:
         """The first column of the first row."""

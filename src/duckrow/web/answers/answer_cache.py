@@ -33,12 +33,15 @@ class AnswerCache:
         self._change_feed = change_feed
         self._begun: dict[str, _Begun] = {}
 
-    async def answer(self, request: Request, question: Callable[..., Any], *arguments: Any) -> JsonResponse:
+    async def answer(
+        self, request: Request, question: Callable[..., Any], *arguments: Any, slow: bool = False
+    ) -> JsonResponse:
         """Like `ThreadPool.answer`, but shared by all requests with this address."""
         key = f"{request.url.path}?{request.url.query}"
         begun = self._begun.get(key)
         if begun is None or not self._is_current(begun):
-            begun = _Begun(time.monotonic(), asyncio.ensure_future(self._threads.answer(question, *arguments)))
+            began = time.monotonic()
+            begun = _Begun(began, asyncio.ensure_future(self._threads.answer(question, *arguments, slow=slow)))
             begun.answer.add_done_callback(_look_at_error)
             self._keep(key, begun)
         return await asyncio.shield(begun.answer)  # if one client leaves, the others still get the answer

@@ -14,11 +14,13 @@ from typing import Any, TypeVar
 
 from duckrow.api.client import Client
 from duckrow.api.python.handles import client_of
+from duckrow.api.queue.eta import SharedEtas
 from duckrow.web.answers.json_response import JsonResponse, as_json
 
 T = TypeVar("T")
 
 _READING, _CHANGING = 6, 8  # threads
+_ETAS_S = 2.0  # how old an estimate may be: as old as a count
 
 
 class ThreadPool:
@@ -27,6 +29,7 @@ class ThreadPool:
         self._mine = threading.local()
         self._reading = ThreadPoolExecutor(_READING, "reading")
         self._changing = ThreadPoolExecutor(_CHANGING, "changing")
+        self._etas = SharedEtas(good_for_s=_ETAS_S)
         self.changed_at = 0.0  # by time.monotonic
 
     async def read(self, question: Callable[..., T], *arguments: Any, slow: bool = False) -> T:
@@ -42,6 +45,7 @@ class ThreadPool:
         try:
             return _Ready(await self._in(self._changing, _as_json, (deed, arguments)), status)
         finally:
+            self._etas.forget()
             self.changed_at = time.monotonic()
 
     async def _in(self, pool: ThreadPoolExecutor, task: Callable[..., T], arguments: tuple[Any, ...]) -> T:
@@ -52,6 +56,7 @@ class ThreadPool:
         if own is None:
             client = client_of(self._home)
             client.map_into_memory()
+            client.etas = self._etas
             own = self._mine.own = _OfThread(client)
         return own.client
 

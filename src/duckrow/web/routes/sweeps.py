@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -70,8 +70,8 @@ class RerunRuns(BaseModel):
 
 
 @router.get("", summary="All sweeps, the newest first.", response_model=SweepList)
-async def list_all(services: ServicesOf) -> JsonResponse:
-    return await services.threads.answer(sweep_list)
+async def list_all(request: Request, services: ServicesOf) -> JsonResponse:
+    return await services.answer_cache.answer(request, sweep_list)
 
 
 @router.post("/preview", summary="The points of a sweep, before it starts.", response_model=SweepPreview)
@@ -85,18 +85,19 @@ async def begin(services: ServicesOf, new: NewSweep) -> JsonResponse:
 
 
 @router.get("/{sweep_id:int}", summary="The runs of a sweep, and why some failed.", response_model=SweepDetails)
-async def show(services: ServicesOf, sweep_id: SweepId) -> JsonResponse:
-    return await services.threads.answer(sweep_details, str(sweep_id), slow=True)
+async def show(request: Request, services: ServicesOf, sweep_id: SweepId) -> JsonResponse:
+    return await services.answer_cache.answer(request, sweep_details, str(sweep_id), slow=True)
 
 
 @router.get("/{sweep_id:int}/metrics", summary="A metric over time in each run.", response_model=MetricCurves)
 async def metrics(
+    request: Request,
     services: ServicesOf,
     sweep_id: SweepId,
     metric: Annotated[str, Query(min_length=1, max_length=200)],
     max_points: Annotated[int, Query(ge=2, le=2000)] = 300,
 ) -> JsonResponse:
-    return await services.threads.answer(metric_series, str(sweep_id), metric, max_points, slow=True)
+    return await services.answer_cache.answer(request, metric_series, str(sweep_id), metric, max_points, slow=True)
 
 
 @router.get(
