@@ -53,9 +53,7 @@ def test_a_bell_that_cannot_be_rung_is_told(living: QuietQueue, instead: str) ->
 
 
 @pytest.mark.parametrize(("is_empty", "level"), [(True, PROBLEM), (False, WARN)])
-def test_folders_of_earlier_jobs_without_their_database_are_told(
-    queue: QuietQueue, is_empty: bool, level: str
-) -> None:
+def test_folders_of_earlier_jobs_without_their_database_are_told(queue: QuietQueue, is_empty: bool, level: str) -> None:
     queue.run_folder(*queue.add())
     queue.client.close()
     database = Path(queue.folder.database)
