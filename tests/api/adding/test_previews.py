@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,35 @@ def test_an_output_file_must_be_new_and_belong_to_one_job(queue: QuietQueue, tmp
         [f"Another of these jobs also writes to {tmp_path}/new."],
     ]
     assert drafts.outfile_problems("a\0b") == ["The output file has a NUL byte in its name."]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("true\nfalse", {"outfile": "/tmp/x"}, "several would overwrite each other's output"),
+        ("   \n# nothing", {}, "There is no command"),
+        ("true", {"gpus": "two"}, "a whole number"),
+        ("true", {"gpsu": 2}, "Did you mean gpus?"),
+        ("true", {"gpus": 99}, "can never start"),
+        ("true", {"timeout": "soon"}, "timeout"),
+        ("true", {"cwd": "/no/such/folder"}, "does not exist"),
+        ("true", {"name": "../../etc"}, "cannot be a name"),
+        ("true", {"project": "a/b"}, "project"),
+        ("true", {"env": {"A=B": "1"}}, "env"),
+        ("a;;b;;;c;;d;;e;;;", {}, "is not NAME;;OUTFILE;;COMMAND"),
+        ("a;;/no/such/x;;true;;;", {}, "cannot be opened"),
+        ("a;;x.txt;;true;;;b;;x.txt;;true;;;", {}, "Another of these jobs"),
+    ],
+)
+def test_all_are_checked_before_any_is_taken(queue: QuietQueue, text: str, options: dict[str, Any], said: str) -> None:
+    queue.offers(cpu_seats(2))
+    queue.up()
+    with pytest.raises(UsageError) as refused:
+        add_drafts(queue.client, DraftedJobs(text, options))
+    assert said in str(refused.value)
+    problems = preview(queue.client, DraftedJobs(text, options))["problems"]
+    assert any(said in problem for problem in problems), problems
+    assert queue.client.database.one("SELECT count(*) FROM jobs") == 0
 
 
 def test_all_are_added_or_none(queue: QuietQueue) -> None:

@@ -65,7 +65,7 @@ def test_a_name_belongs_to_one_pattern(sweeps: Sweeps, root: str) -> None:
 
 
 def test_the_last_sweep_of_a_place_is_resumed_or_the_one_that_is_named(sweeps: Sweeps, root: str) -> None:
-    with pytest.raises(UsageError, match="There is no sweep below .* to resume"):
+    with pytest.raises(UsageError, match=r"There is no sweep below .* to resume"):
         sweeps.resumable("", None, root)
     first, second = (sweeps.open(f"{name} {{lr}}", "default", name, root) for name in ("one", "two"))
     assert sweeps.resumable("", None, root) == second
