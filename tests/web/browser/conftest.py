@@ -153,6 +153,9 @@ class Windows:
 
     def leave(self, page: Page, size: Size) -> None:
         """As it was when it was new: the next test finds nothing of this one."""
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
         page.unroute_all(behavior="ignoreErrors")
         page.context.set_offline(False)
         page.goto(f"{self._url}/static/duck.svg")  # nothing runs there that would store something again
@@ -194,7 +197,7 @@ def open_page(windows: Windows, shared_server: LiveServer, complaints: Complaint
     yield opened
     for page, size, own in used:
         complaints.leave(page)
-        if own:
+        if own or page.is_closed():
             page.context.close()
         else:
             windows.leave(page, size)
