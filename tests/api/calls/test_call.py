@@ -168,7 +168,7 @@ steps.append("never")
 
 
 @pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A script that is `__main__` of this process."""
     path = tmp_path / "train.py"
     path.write_text("def train(): pass\n")

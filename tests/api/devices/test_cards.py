@@ -72,7 +72,7 @@ def test_a_job_holds_its_share_and_uses_what_its_processes_have(machine: QuietQu
 
 
 def test_the_only_job_of_a_gpu_has_what_is_left_where_processes_are_not_told(machine: QuietQueue) -> None:
-    machine.start(*machine.add(), "0")
+    machine.start(machine.add()[0], "0")
     read(machine, "0", free_mb=50 * GB, foreign_mb=10 * GB)
     (job,) = cards(machine)["0"]["jobs"]
     assert job["used_mb"] == 20 * GB
@@ -115,7 +115,7 @@ def test_one_that_is_drained_or_set_aside_says_so(machine: QuietQueue) -> None:
 
 
 def test_devices_of_a_daemon_that_is_down_are_still_there_with_their_jobs(machine: QuietQueue) -> None:
-    machine.start(*machine.add("train"), "0")
+    machine.start(machine.add("train")[0], "0")
     machine.down()
     found = cards(machine)
     assert {name: card["state"] for name, card in found.items()} == {"0": "unattended", "1": "unattended"}

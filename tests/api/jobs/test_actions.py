@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from duckrow.api.client import Client
@@ -32,9 +34,10 @@ def wishes(queue: QuietQueue) -> list[tuple[int, str]]:
     return [tuple(row) for row in queue.client.database.all("SELECT job_id, wish FROM wishes ORDER BY job_id")]
 
 
-@pytest.mark.parametrize(("action", "said"), [("priority", 99), ("before", 1)])
-def test_priorities_and_places_are_changed(four: QuietQueue, action: str, said: int) -> None:
-    act(four.client, action, [3], **{action: said})
+@pytest.mark.parametrize("said", [{"priority": 99}, {"before": 1}])
+def test_priorities_and_places_are_changed(four: QuietQueue, said: dict[str, Any]) -> None:
+    (action,) = said
+    act(four.client, action, [3], **said)
     assert order(four) == [3, 1, 2, 4]
 
 

@@ -75,7 +75,8 @@ def test_a_new_job_waits_for_those_that_have_not_ended_and_not_for_those_that_ha
 def test_one_whose_dependency_ended_in_the_wrong_way_is_refused(
     slots: QuietQueue, outcome: str, condition: str, told: str
 ) -> None:
-    slots.done(*slots.add(), outcome)
+    slots.add()
+    slots.done(1, outcome)
     with pytest.raises(UsageError, match=f"{told}, so it would never start. Nothing was submitted."):
         submit_jobs(slots.client, [spec()], after=[Dependency("1", condition)])
     (job,) = submit_jobs(slots.client, [spec(if_broken=WAIT)], after=[Dependency("1", condition)])

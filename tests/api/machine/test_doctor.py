@@ -12,6 +12,7 @@ from duckrow.api.machine import doctor
 from duckrow.api.machine.doctor import examine, last_trouble
 from duckrow.api.machine.finding import OK, PROBLEM, WARN, Finding
 from duckrow.api.machine.service import unit_path
+from duckrow.api.machine.versions import versions
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.store.devices.set_aside import SetAside, SetAsideStore
 from duckrow.store.hosts import DAEMON
@@ -40,7 +41,7 @@ def test_doctor_calls_a_sqlite_that_is_too_old_a_problem(monkeypatch: pytest.Mon
 
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {**doctor.versions(), "rich": "not installed"}
+    known = {**versions(), "rich": "not installed"}
     monkeypatch.setattr(doctor, "versions", lambda: known)
     assert (told("packages").level, told("packages").found) == (PROBLEM, "rich cannot be found")
     assert "nstall duckrow again" in told("packages").advice
@@ -128,7 +129,7 @@ def test_a_daemon_that_runs_is_told_with_its_devices(queue: QuietQueue, gpus: st
 
 def test_a_gpu_that_is_set_aside_and_attempts_that_nobody_watches_are_told(queue: QuietQueue) -> None:
     queue.offers(parse_gpus(["0"]), {"0": 1024})
-    queue.start(*queue.add())
+    queue.start(queue.add()[0])
     assert told("leftovers") == Finding(
         "leftovers", WARN, "1 attempt of a daemon or run that has died", "duckrow up looks after them."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -59,7 +60,7 @@ def played(queue: QuietQueue, future: JobFuture[Any]) -> JobFuture[Any]:
 
 
 def _root(number: int) -> float:
-    return (1 / number) ** 0.5
+    return math.sqrt(1 / number)
 
 
 def test_a_future_has_the_value_of_its_job_or_what_it_raised(slots: QuietQueue, executor: Executor) -> None:

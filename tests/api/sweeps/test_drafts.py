@@ -14,7 +14,14 @@ from tests.api.quiet_queue import QuietQueue
 
 
 def wish(pattern: str = "train {lr}", parameters: Any = None, **fields: Any) -> dict[str, Any]:
-    defaults = {"mode": None, "n_samples": None, "seed": 0, "root": None, "snapshot": False, "options": {}}
+    defaults: dict[str, Any] = {
+        "mode": None,
+        "n_samples": None,
+        "seed": 0,
+        "root": None,
+        "snapshot": False,
+        "options": {},
+    }
     return {
         "pattern": pattern,
         "parameters": {"lr": "0.1 0.2"} if parameters is None else parameters,
