@@ -48,9 +48,10 @@ test: $(STAMP)  ## all of it: what CI runs
 	COVERAGE_CORE=$(CORE) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov=duckrow --cov-report=
 	$(BIN)/python -m tests.coverage_floors
 
-soak: $(STAMP)  ## the crash tests, for a long time
+soak: $(STAMP)  ## the crash tests and generated requests, for a long time
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/system -k "crash or killed_again" -x
 	DUCKROW_SOAK=1 $(BIN)/pytest tests/slurm/test_unattended.py -x
+	DUCKROW_SOAK=1 $(BIN)/pytest tests/web/test_openapi.py -x
 
 bench: $(STAMP)  ## duckrow beside its rivals; see benchmarks/README.md
 	$(PIP) -e ".[bench]"

@@ -46,10 +46,15 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+WHOLE_PROGRAM = [Path(__file__).parent / room for room in ("system", "slurm", "pages", "web/browser")]
+"""Whose tests are about processes of their own: to measure theirs would take time and count what is met by chance."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Coverage counts what a test means to reach, not what is met by chance: which if measured takes thrice as long."""
     for item in items:
-        if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        is_by_chance = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+        if is_by_chance or any(room in item.path.parents for room in WHOLE_PROGRAM):
             item.add_marker("no_cover")
 
 
@@ -74,13 +79,15 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @contextmanager
-def not_measured(so: bool) -> Iterator[None]:
+def not_measured(so: bool = True) -> Iterator[None]:
     tracer = sys.gettrace() if so else None
     if tracer is not None:
         sys.settrace(None)
-    yield
-    if tracer is not None:
-        sys.settrace(tracer)
+    try:
+        yield
+    finally:
+        if tracer is not None:
+            sys.settrace(tracer)
 
 
 def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEADLINE_S) -> Any:

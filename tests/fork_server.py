@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import errno
+import fcntl
 import gc
+import hashlib
 import importlib
 import io
 import json
@@ -31,6 +34,8 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, AnyStr, NamedTuple
+
+from duckrow.kernel.process import identity_of
 
 ROOT = Path(__file__).parent.parent
 # What the linker and the interpreter read when they start: a server for each such start.
@@ -200,22 +205,32 @@ def address_for(env: Mapping[str, str]) -> str:
 
 
 def _start_server(key: Key) -> str:
-    """Not by `subprocess`: what a test begins in that way ends with the test.
+    """One for all workers of a run: who comes first starts it.
 
-    Its socket listens at once: who asks waits until all modules are loaded, without asking again and again.
+    Not by `subprocess`: what a test begins in that way ends with the test. Its socket listens at once: who asks waits
+    until all modules are loaded, without asking again and again.
     """
-    address = f"\0duckrow-tests-{os.getpid()}-{len(_servers)}-{os.urandom(4).hex()}"
-    ours, theirs = os.pipe()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
-        door.bind(address)
+    run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
+    address = f"\0duckrow-tests-{hashlib.sha256(repr((identity_of(run), key)).encode()).hexdigest()}"
+    with open(__file__) as one_at_a_time, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
+        try:
+            door.bind(address)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return address
         door.listen(100)
-        for fd in (ours, door.fileno()):
-            os.set_inheritable(fd, True)
-        program = _MAIN.format(root=str(ROOT), fd=ours, door=door.fileno(), address=address, key=tuple(key))
-        os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM: " " * MOST_BYTES})
-    os.close(ours)
-    atexit.register(os.close, theirs)  # which ends it, as does our death
+        _spawn_server(key, address, door, lifeline=os.pidfd_open(run))
     return address
+
+
+def _spawn_server(key: Key, address: str, door: socket.socket, lifeline: int) -> None:
+    for fd in (lifeline, door.fileno()):
+        os.set_inheritable(fd, True)
+    program = _MAIN.format(root=str(ROOT), fd=lifeline, door=door.fileno(), address=address, key=tuple(key))
+    os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM: " " * MOST_BYTES})
+    os.close(lifeline)
 
 
 def _ask(address: str, order: Order, files: list[int]) -> tuple[socket.socket, int]:

@@ -138,3 +138,17 @@ def test_what_is_read_at_the_start_has_an_interpreter_of_its_own(duckrow: Duckro
     process = duckrow.spawn("ls", env={name: ""}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert isinstance(process, Program)
     assert not process.is_forked
+
+
+def test_all_workers_of_a_run_have_one_server_for_the_same_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = fork_server.Key("", (("PYTHONTESTSHARED", os.urandom(4).hex()), *os.environ.items()))
+    started: list[fork_server.Key] = []
+    really = fork_server._spawn_server
+
+    def spawn(key: fork_server.Key, *rest: Any, **more: Any) -> None:
+        started.append(key)
+        really(key, *rest, **more)
+
+    monkeypatch.setattr(fork_server, "_spawn_server", spawn)
+    first, second = (fork_server._start_server(key) for _ in range(2))
+    assert (first == second, started) == (True, [key])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from tests.conftest import Duckrow
 from tests.web.conftest import API, Server
 
+EXAMPLES = "20" if os.environ.get("DUCKROW_SOAK") else "2"  # for each route
 LEFT_OUT = "events|stream|resume|wait|daemon"
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
@@ -32,14 +34,14 @@ def test_generated_requests_find_no_fault(queue: Server, duckrow: Duckrow) -> No
             f"{queue.address}{API}/openapi.json",
             *("--header", f"Authorization: Bearer {queue.token}"),
             *("--exclude-path-regex", LEFT_OUT),
-            *("--phases", "examples,fuzzing", "--max-examples", "5", "--seed", "7", "--workers", "2"),
+            *("--phases", "examples,fuzzing", "--max-examples", EXAMPLES, "--seed", "7", "--workers", "2"),
             *("--checks", CHECKS, "--request-timeout", "30", "--suppress-health-check", "all"),
         ],
         cwd=duckrow.work,
         env=duckrow.env,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout[-8000:]
     described = queue.get("/openapi.json")["paths"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
 from duckrow.core.memory.attribution import MisplacedProcess, Owners, Tenant, misplaced_processes
-from duckrow.core.memory.observation import FOREIGN_WINDOW_S, FRESH_S, Observation
+from duckrow.core.memory.observation import FOREIGN_WINDOW_S, FRESH_S, SHOWN_S, Observation, is_fresh
 from duckrow.core.memory.use import FLAT_S, Use
 from duckrow.core.ports import ProcessUse, Reading
 
@@ -24,6 +26,22 @@ def free_mb(observation: Observation, now: float, *tenants: Tenant) -> int:
     machine = observation.machine(BASE, tenants, ["0"], now)
     booked = sum(share for tenant in tenants for _, share in tenant.holds)
     return round(machine.free_mb("0", {"0": booked}))
+
+
+@pytest.mark.parametrize(
+    ("age_s", "counts"), [(0.0, True), (FRESH_S - 0.01, True), (FRESH_S, False), (1.5 * FRESH_S, False)]
+)
+def test_a_reading_counts_as_current_for_so_long_and_no_longer(age_s: float, counts: bool) -> None:
+    assert is_fresh(100.0 - age_s, 100.0) is counts
+    observation = Observation()
+    observation.note([reading(0, at=100.0 - age_s)], [], Owners({}))
+    assert observation.is_old(["0"], 100.0) is not counts
+    assert observation.is_outdated(["0"], 100.0) is not counts
+
+
+def test_a_figure_on_a_screen_may_be_older_than_one_that_decides() -> None:
+    assert is_fresh(100.0 - SHOWN_S + 0.01, 100.0, SHOWN_S)
+    assert not is_fresh(100.0 - SHOWN_S, 100.0, SHOWN_S)
 
 
 def test_what_was_never_read_is_neither_free_nor_idle() -> None:

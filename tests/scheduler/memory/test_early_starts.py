@@ -103,7 +103,19 @@ def test_it_gets_the_rest_also_if_the_daemon_has_been_killed_in_the_meantime(mak
     assert queue.booked()["0"] > 15_000 * WHOLE // 24_576
 
 
-def test_what_is_owed_to_a_job_is_forgotten_when_it_has_got_it_or_has_ended(make_queue: MakeQueue) -> None:
+def test_what_is_owed_to_a_job_is_forgotten_when_it_has_got_it(make_queue: MakeQueue) -> None:
+    queue = learned(make_queue)
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(LATE, gpus=1, needs=auto(1))
+    owed = ReservationStore(queue.database, DAEMON).owed
+    queue.passes(39)
+    assert owed(second) is not None
+    queue.passes(4)
+    assert queue.states(first, second) == ["succeeded", "running"]
+    assert owed(second) is None
+
+
+def test_what_is_owed_to_a_job_is_forgotten_when_it_has_ended(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     queue.add(LATE, gpus=1, needs=auto(0))
     second = queue.add(LATE, gpus=1, needs=auto(1))

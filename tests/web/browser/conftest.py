@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tests.conftest import DEADLINE_S
 from tests.fake_nvml import NoCompiler
 from tests.web.browser.live_server import LiveServer
-from tests.web.browser.needs import CHROMIUM, Browser, Page, expect, missing, sync_playwright
+from tests.web.browser.needs import (
+    CHROMIUM,
+    Browser,
+    ConsoleMessage,
+    Dialog,
+    Error,
+    Page,
+    Response,
+    expect,
+    missing,
+    sync_playwright,
+)
 
 PATIENCE_MS = DEADLINE_S * 1000
 
@@ -73,12 +84,34 @@ class Complaints(list[str]):
     """What a browser had to say against a page."""
 
     def listen(self, page: Page) -> None:
-        page.on("console", lambda message: self.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: self.append(f"{error}"))
-        page.on("dialog", lambda dialog: self.append(f"a dialog: {dialog.message}"))
-        page.on(
-            "response", lambda answer: self.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None
-        )
+        for event, hears in self._ears().items():
+            page.on(event, hears)
+
+    def leave(self, page: Page) -> None:
+        for event, hears in self._ears().items():
+            page.remove_listener(event, hears)
+
+    def _ears(self) -> dict[Any, Callable[..., None]]:
+        return {
+            "console": self._hear_console,
+            "pageerror": self._hear_error,
+            "dialog": self._hear_dialog,
+            "response": self._hear_answer,
+        }
+
+    def _hear_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.append(message.text)
+
+    def _hear_error(self, error: Error) -> None:
+        self.append(f"{error}")
+
+    def _hear_dialog(self, dialog: Dialog) -> None:
+        self.append(f"a dialog: {dialog.message}")
+
+    def _hear_answer(self, answer: Response) -> None:
+        if answer.status >= 400:
+            self.append(f"{answer.status} {answer.url}")
 
 
 @pytest.fixture
@@ -89,25 +122,85 @@ def complaints() -> Iterator[Complaints]:
     assert not heard
 
 
-@pytest.fixture
-def open_page(browser: Browser, shared_server: LiveServer, session: str, complaints: Complaints) -> Iterator[Open]:
-    """Opens a view: `open_page("/machine", width=400, dark=True)`."""
-    contexts = []
+class Size(NamedTuple):
+    width: int
+    height: int
+    theme: Any  # light, dark
 
-    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 860) -> Page:
-        size: Any = {"width": width, "height": height}
-        context = browser.new_context(viewport=size, color_scheme="dark" if dark else "light")
+    @property
+    def viewport(self) -> Any:
+        return {"width": self.width, "height": self.height}
+
+
+class Windows:
+    """Windows that tests use one after the other: a new one costs as much as what most tests do in it."""
+
+    def __init__(self, browser: Browser, url: str, session: str) -> None:
+        self._browser, self._url = browser, url
+        self._log_in = LOG_IN.format(url=url, session=session)
+        self._free: dict[Size, list[Page]] = {}
+
+    def open(self, size: Size) -> Page:
+        free = self._free.get(size)
+        return free.pop() if free else self._new(size)
+
+    def _new(self, size: Size) -> Page:
+        # What moves for ever is drawn for ever, by a core where there is no GPU.
+        context = self._browser.new_context(viewport=size.viewport, color_scheme=size.theme, reduced_motion="reduce")
         context.set_default_timeout(PATIENCE_MS)
-        context.add_init_script(LOG_IN.format(url=shared_server.url, session=session))
-        contexts.append(context)
-        page = context.new_page()
+        context.add_init_script(self._log_in)
+        return context.new_page()
+
+    def leave(self, page: Page, size: Size) -> None:
+        """As it was when it was new: the next test finds nothing of this one."""
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
+        page.unroute_all(behavior="ignoreErrors")
+        page.context.set_offline(False)
+        page.goto(f"{self._url}/static/duck.svg")  # nothing runs there that would store something again
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        page.set_viewport_size(size.viewport)
+        page.emulate_media(color_scheme=size.theme)
+        page.mouse.move(0, 0)
+        self._free.setdefault(size, []).append(page)
+
+    def close(self) -> None:
+        for pages in self._free.values():
+            for page in pages:
+                page.context.close()
+
+
+@pytest.fixture(scope="package")
+def windows(browser: Browser, shared_server: LiveServer, session: str) -> Iterator[Windows]:
+    opened = Windows(browser, shared_server.url, session)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def open_page(windows: Windows, shared_server: LiveServer, complaints: Complaints) -> Iterator[Open]:
+    """Opens a view: `open_page("/machine", width=400, dark=True)`.
+
+    `own`: nobody else gets this window, because its clock or its scripts are changed for good.
+    """
+    used: list[tuple[Page, Size, bool]] = []
+
+    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 860, own: bool = False) -> Page:
+        size = Size(width, height, "dark" if dark else "light")
+        page = windows.open(size)
+        used.append((page, size, own))
         complaints.listen(page)
         page.goto(shared_server.url + path)
         return page
 
     yield opened
-    for context in contexts:
-        context.close()
+    for page, size, own in used:
+        complaints.leave(page)
+        if own or page.is_closed():
+            page.context.close()
+        else:
+            windows.leave(page, size)
 
 
 @pytest.fixture(scope="session")

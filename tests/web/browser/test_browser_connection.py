@@ -114,7 +114,7 @@ COUNT_STREAMS = """
 
 def test_a_tab_that_nobody_sees_asks_nothing_and_holds_no_stream(live_server: LiveServer, open_page: Open) -> None:
     job = live_server.running(live_server.training(steps=3000, pause_s=0.05))
-    page = open_page(f"/jobs/{job}")
+    page = open_page(f"/jobs/{job}", own=True)
     page.add_init_script(COUNT_STREAMS)
     page.reload()
     expect(page.get_by_role("log")).to_contain_text("epoch 3")

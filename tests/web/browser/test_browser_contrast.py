@@ -25,7 +25,7 @@ def test_all_outcomes_colours_menus_and_messages_can_be_read(
         live_server.duckrow.sql("UPDATE attempts SET outcome = ? WHERE job_id = ?", outcome, job)
     spread_out(live_server)
     live = live_server.running(name="live")
-    page = open_page()
+    page = open_page(own=True)
     faint: list[str] = []
 
     def look(at: str) -> None:

@@ -322,7 +322,7 @@ def test_the_focus_stays_where_it_is_while_the_list_changes(live_server: LiveSer
 
 
 def test_what_was_being_typed_does_not_follow_to_another_view(live_server: LiveServer, open_page: Open) -> None:
-    page = open_page()
+    page = open_page(own=True)
     expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     page.clock.install()
     page.get_by_label("Search jobs").fill("alph")

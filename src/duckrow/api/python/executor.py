@@ -201,9 +201,8 @@ class Executor(concurrent.futures.Executor):
                 try:
                     while True:
                         asked_s = self._look(client)
-                        pending = list(self._pending)
-                        attendance.look(pending)
-                        lending.look(pending)
+                        attendance.look(self._may_start())
+                        lending.look(list(self._pending))
                         if not self._has_more():
                             return
                         _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
@@ -211,6 +210,11 @@ class Executor(concurrent.futures.Executor):
                     lending.end()
         except Exception as error:  # any error: nobody may wait for ever
             self._give_up(error)
+
+    def _may_start(self) -> list[int]:
+        """Its jobs, but those that it holds back itself: nobody need be told of them."""
+        with self._lock:
+            return [job_id for job_id in self._pending if job_id not in self._held]
 
     def _has_more(self) -> bool:
         with self._lock:
