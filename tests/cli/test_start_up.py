@@ -21,6 +21,7 @@ from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.devices.machine import BARE
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, try_lock, unlock
+from duckrow.store.jobs.requests import MANY
 
 RECORD = Path(__file__).with_name("loaded_modules.txt")
 COMMANDS = {
@@ -116,7 +117,9 @@ def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_pat
 
 
 def test_a_run_of_a_list_needs_neither_click_nor_dataclasses(tmp_path: Path) -> None:
-    loaded = loaded_for(["run", "--slots", "1"], tmp_path / "state")
+    commands = tmp_path / "commands"
+    commands.write_text("true\n" * MANY)
+    loaded = loaded_for(["run", "--slots", "1", str(commands)], tmp_path / "state")
     assert sorted(loaded & {"click", "dataclasses", "inspect", "duckrow.cli.group"}) == []
 
 

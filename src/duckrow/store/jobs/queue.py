@@ -30,7 +30,7 @@ class QueueStore:
 
     def is_unfinished(self) -> bool:
         """Whether any job of this host is not done."""
-        return bool(self._database.one(_SQL["is_unfinished"], {"host_id": self._host_id}))
+        return self._database.one(f"{_SQL['unfinished']} LIMIT 1", {"host_id": self._host_id}) is not None
 
     def unfinished(self) -> list[tuple[int, State]]:
         """(job, state) of each job of this host that is not done."""

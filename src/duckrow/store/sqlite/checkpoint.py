@@ -45,14 +45,17 @@ class Checkpointer:
         if (self._commits >= _EVERY_COMMITS or self._has_much) and not self._is_running:
             self._is_large = self._has_much
             self._commits, self._rows = 0, self._database.changed_rows
-            self._thread = threading.Thread(target=self._checkpoint, daemon=True)
+            self._thread = threading.Thread(target=self._checkpoint, args=("PASSIVE",), daemon=True)
             self._thread.start()
 
     def finish(self) -> None:
-        """Clean up after us, so that the logs of many short runs do not pile up."""
+        """Clean up after us, so that the logs of many short runs do not pile up.
+
+        The log is made empty: else its file would look large to every later run, whatever is in it.
+        """
         try:
             if os.path.getsize(f"{self._path}-wal") > _LARGE_BYTES:
-                self._checkpoint()
+                self._checkpoint("TRUNCATE")
         except OSError:
             pass
 
@@ -61,14 +64,14 @@ class Checkpointer:
         if self._thread is not None:
             self._thread.join()
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, how: str) -> None:
         if self._database.is_replaced():
             return  # these files are not ours
         from urllib.parse import quote  # most runs end before there is anything to move
 
         try:
-            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", uri=True, isolation_level=None)
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", 0, uri=True, isolation_level=None)
+            connection.execute(f"PRAGMA wal_checkpoint({how})")  # if others read or write, as much as that allows
             connection.close()
         except sqlite3.DatabaseError:
             pass  # a full disk, for example: the log only grows, and the loop itself will say what is wrong
