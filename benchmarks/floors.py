@@ -28,6 +28,7 @@ def run(commands: list[str], database: sqlite3.Connection | None) -> None:
         for pidfd, _ in epoll.poll():
             number, pid = running.pop(pidfd)
             _, status = os.waitpid(pid, 0)
+            epoll.unregister(pidfd)  # a process that is just starting may still have a copy of it
             os.close(pidfd)
             if database is not None:
                 database.execute("UPDATE jobs SET status = ? WHERE id = ?", (status, number))

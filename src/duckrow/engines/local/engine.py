@@ -122,6 +122,7 @@ class LocalEngine:
 
     def line_up(self, order: StartOrder) -> None:
         if order.attempt.follows in self._watched or order.attempt.follows in self._lined_up:
+            self._spawner.make_ready(order)
             self._lined_up.add(order)
         else:
             self.start([order])
@@ -130,7 +131,10 @@ class LocalEngine:
         return len(self._lined_up)
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
-        return self._lined_up.stand_down(attempt)
+        stood_down = self._lined_up.stand_down(attempt)
+        if stood_down:
+            self._spawner.take_back(attempt.id)
+        return stood_down
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         attempts = list(attempts)
@@ -191,6 +195,8 @@ class LocalEngine:
 
     def _set_aside(self, order: StartOrder) -> bool:
         """Whether it waits for its preloaded parent. It is not in the journal yet: if we die, it is queued again."""
+        if order.attempt.job.preload is None:
+            return False
         try:
             waits = self._spawner.waits_for_parent(order)
         except OSError:
@@ -233,7 +239,7 @@ class LocalEngine:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
 
     def _refuse(self, attempt_id: int, error: OSError) -> None:
-        self._spawner.forget_folder(attempt_id)
+        self._spawner.take_back(attempt_id)
         reason = f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror or error}"
         self._report(NotStarted(attempt_id, reason, error.errno in _PASSING))
 
@@ -253,6 +259,13 @@ class LocalEngine:
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
         at = self._link.ended_at(attempt_id) or time.time()
         leftovers = self._processes.may_be_left(attempt_id, self._preloaded.pids)
+        if not leftovers and self._ends_plainly(attempt_id):
+            place = len(self._reports)
+            self._gone(attempt_id)  # first of all: the next one starts, and its devices are idle as briefly as possible
+            self._children.report(attempt_id)
+            silent = self._spawner.keep_folder(attempt_id)
+            self._reports.insert(place, Ended(attempt_id, exit_code, number, at, (), silent))
+            return
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
         end = Ended(attempt_id, exit_code, number, at, (), silent)
@@ -261,6 +274,12 @@ class LocalEngine:
             self._late[attempt_id] = (end._replace(silent=False), leftovers)
             return
         self._ended(end, leftovers)
+
+    def _ends_plainly(self, attempt_id: int) -> bool:
+        """Whether nothing needs a second look: nobody stops it, its log is complete, and it has no cgroup."""
+        attempt = self._watched.get(attempt_id)
+        is_watched = attempt is not None and attempt.stop_began_mono is None
+        return is_watched and attempt_id not in self._logs_open and attempt_id not in self._groups
 
     def _log_emptied(self) -> None:
         attempt_id = self._link.emptied()
@@ -323,6 +342,10 @@ class LocalEngine:
             self._children.report(attempt_id)
         if isinstance(report, Started) or (isinstance(report, (Ended, Vanished)) and report.leftovers):
             return
+        self._gone(attempt_id)
+
+    def _gone(self, attempt_id: int) -> None:
+        """Nothing is left of it: the attempt that follows it begins."""
         self._watched.pop(attempt_id, None)
         self._processes.gone(attempt_id)
         successor = self._lined_up.next_after(attempt_id)
