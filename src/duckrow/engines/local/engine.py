@@ -121,11 +121,13 @@ class LocalEngine:
                 self._refuse(order.attempt.id, OSError(errno.EINVAL, str(error)))
 
     def line_up(self, order: StartOrder) -> None:
-        if order.attempt.follows in self._watched or order.attempt.follows in self._lined_up:
-            self._spawner.make_ready(order)
-            self._lined_up.add(order)
-        else:
+        follows = order.attempt.follows
+        if follows not in self._watched and follows not in self._lined_up:
             self.start([order])
+            return
+        self._lined_up.add(order)
+        if follows in self._watched:
+            self._spawner.make_ready(order)
 
     def lined_up(self) -> int:
         return len(self._lined_up)
@@ -261,10 +263,12 @@ class LocalEngine:
         leftovers = self._processes.may_be_left(attempt_id, self._preloaded.pids)
         if not leftovers and self._ends_plainly(attempt_id):
             place = len(self._reports)
-            self._gone(attempt_id)  # first of all: the next one starts, and its devices are idle as briefly as possible
+            successor = self._gone(attempt_id)  # first of all: its devices are to be idle as briefly as possible
             self._children.report(attempt_id)
             silent = self._spawner.keep_folder(attempt_id)
             self._reports.insert(place, Ended(attempt_id, exit_code, number, at, (), silent))
+            if successor is not None and (following := self._lined_up.behind(successor.id)) is not None:
+                self._spawner.make_ready(following)
             return
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
@@ -344,14 +348,16 @@ class LocalEngine:
             return
         self._gone(attempt_id)
 
-    def _gone(self, attempt_id: int) -> None:
-        """Nothing is left of it: the attempt that follows it begins."""
+    def _gone(self, attempt_id: int) -> LiveAttempt | None:
+        """Nothing is left of it: the attempt that follows it begins, if there is one."""
         self._watched.pop(attempt_id, None)
         self._processes.gone(attempt_id)
         successor = self._lined_up.next_after(attempt_id)
-        if successor is not None:
-            successor.attempt.begin(self._reactor.now())
-            self.start([successor])
+        if successor is None:
+            return None
+        successor.attempt.begin(self._reactor.now())
+        self.start([successor])
+        return successor.attempt
 
     # -- leftovers --------------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ class Spawner:
         # attempt -> its folder, if we made it, and when the folder was last changed, if it is reused
         self._folders: dict[int, tuple[str, int | None]] = {}
         self._spares: list[tuple[str, int]] = []  # folders of silent attempts, for the next ones
-        self._ready: dict[int, _Ready] = {}  # by attempt, for those that will follow others
+        self._ready: dict[int, _Ready] = {}  # by attempt, for those whose turn is next
         if output != "terminal":
             _keep_our_files()
 
