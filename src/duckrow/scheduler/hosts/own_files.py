@@ -69,14 +69,19 @@ class OwnFiles:
     # -- being told -------------------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """From here on. What was removed before is found too."""
+        """From here on. What was removed before the first look is found by it.
+
+        The kernel is asked to tell us only then: to forget it again takes up to 20 ms, too long for a short run.
+        """
+        self._look_later(_UNTOLD_S)
+
+    def _be_told(self) -> None:
         try:
             self._inotify = Inotify()
             self._watch_all()
             self._reactor.watch(self._inotify.fd, self._told)
-        except OSError:  # too many of them are in use on this machine
+        except OSError:  # something is not there, or too many of them are in use on this machine
             self._inotify = None
-        self._look_later(_QUIET_S if self._inotify else _UNTOLD_S)
 
     def close(self) -> None:
         if self._inotify is not None:
@@ -103,6 +108,8 @@ class OwnFiles:
 
     def _look_now(self) -> None:
         self._look_is_due = False
+        if self._inotify is None:
+            self._be_told()
         self.look()
         if self._inotify is None:
             self._look_later(_UNTOLD_S)
