@@ -8,7 +8,6 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.adding.environment import inherited_environment
 from duckrow.api.machine.settings import Settings
@@ -30,6 +29,7 @@ from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
 from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, open_run, open_sweep
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
     from duckrow.scheduler.hosts.foreground import ForegroundRun

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NoReturn
 
 from duckrow.core.errors import StateError
 from duckrow.core.ports import Observer, Reactor
@@ -19,6 +18,10 @@ from duckrow.scheduler.state import HostState
 from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.sqlite.database_files import file_id, missing_bytes, size_of
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _QUIET_S = 0.2  # if somebody removes the whole folder, we must not create files in it meanwhile
 _CONFIRM_S = 1.0  # a database that is being written may look truncated for a moment

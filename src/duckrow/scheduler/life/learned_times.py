@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.store.jobs.answers import AnswerStore
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:  # most runs never ask
     from duckrow.core.schedule.run_times import ExpectedTime, RunTimes
 
@@ -17,22 +16,28 @@ _LEAST_S = 1.0  # the order of shorter jobs does not matter, and they come by th
 class LearnedTimes:
     def __init__(self, store: AnswerStore) -> None:
         self._store = store
-        self._times: RunTimes | None = None  # read when somebody first asks: most runs never do
+        self._times: RunTimes | None = None  # loaded when somebody first asks and there is something to know
+        self._nothing_known = False
 
     @property
     def version(self) -> int:
         """Grows whenever an answer may have changed; 0: nothing is known."""
-        return self._known().version
+        known = self._known()
+        return 0 if known is None else known.version
 
     def expected(self, job: QueuedJob) -> ExpectedTime | None:
-        return self._known().expected(job)
+        known = self._known()
+        return None if known is None else known.expected(job)
 
     def note(self, job: QueuedJob, lasted_s: float) -> None:
         """It has succeeded. If nobody has asked yet, it will be read from the database."""
-        if self._times is not None and lasted_s >= _LEAST_S:
-            self._times.note(job, lasted_s)
+        if lasted_s >= _LEAST_S:
+            self._nothing_known = False
+            if self._times is not None:
+                self._times.note(job, lasted_s)
 
-    def _known(self) -> RunTimes:
-        if self._times is None:
-            self._times = self._store.run_times(_LOOKED_AT, _LEAST_S)
+    def _known(self) -> RunTimes | None:
+        if self._times is None and not self._nothing_known:
+            self._nothing_known = not self._store.any_run_times(_LOOKED_AT, _LEAST_S)
+            self._times = None if self._nothing_known else self._store.run_times(_LOOKED_AT, _LEAST_S)
         return self._times

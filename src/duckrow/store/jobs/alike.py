@@ -9,12 +9,15 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any
 
 from duckrow.core.jobs.job import JobSpec
 from duckrow.store.jobs.columns import AS_ASKED, OF_ITS_OWN, as_asked_of
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _SQL = load_queries("alike")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from duckrow.core.devices.needs import Needs
 from duckrow.core.jobs.job import QueuedJob
@@ -12,6 +11,10 @@ from duckrow.core.life.states import State
 from duckrow.store.jobs.columns import LISTS
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _SQL = load_queries("queue", LISTS)
 
