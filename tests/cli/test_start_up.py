@@ -116,11 +116,12 @@ def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_pat
     assert sorted(loaded_for(RUN, tmp_path / "state") & heavy) == []
 
 
-def test_a_run_of_a_list_needs_neither_click_nor_dataclasses_nor_typing(tmp_path: Path) -> None:
+def test_a_run_of_a_short_list_needs_neither_click_nor_typing_nor_threads(tmp_path: Path) -> None:
     commands = tmp_path / "commands"
     commands.write_text("true\n" * MANY)
     loaded = loaded_for(["run", "--slots", "1", str(commands)], tmp_path / "state")
-    assert sorted(loaded & {"click", "dataclasses", "inspect", "typing", "duckrow.cli.group"}) == []
+    heavy = {"click", "dataclasses", "inspect", "typing", "duckrow.cli.group", "threading", "weakref"}
+    assert sorted(loaded & heavy) == []
 
 
 def test_a_run_on_a_cluster_loads_nothing_that_runs_jobs_here(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -161,7 +160,9 @@ def _again(run: ForegroundRun, form: str) -> str:
     row = run.loop.host.previous
     form = "" if form == "commands" else f" --format {form}"
     if row.source:
-        return f"duckrow run{form} --resume {shlex.quote(os.path.relpath(row.source))}"
+        from shlex import quote
+
+        return f"duckrow run{form} --resume {quote(os.path.relpath(row.source))}"
     return f"duckrow run{form} --resume={row.name}"
 
 

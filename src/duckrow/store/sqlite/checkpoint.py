@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 
 from duckrow.store.sqlite.database import Database
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from threading import Thread
 
 _EVERY_COMMITS = 500
 _EVERY_ROWS = 40_000  # or this many changed rows: a log of about 10 MB
@@ -22,7 +25,7 @@ class Checkpointer:
         self._commits = 0
         self._rows = database.changed_rows  # when the last checkpoint began
         self._is_large = False
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     @property
     def is_moving_much(self) -> bool:
@@ -45,7 +48,9 @@ class Checkpointer:
         if (self._commits >= _EVERY_COMMITS or self._has_much) and not self._is_running:
             self._is_large = self._has_much
             self._commits, self._rows = 0, self._database.changed_rows
-            self._thread = threading.Thread(target=self._checkpoint, args=("PASSIVE",), daemon=True)
+            from threading import Thread  # most runs end before
+
+            self._thread = Thread(target=self._checkpoint, args=("PASSIVE",), daemon=True)
             self._thread.start()
 
     def finish(self) -> None:
