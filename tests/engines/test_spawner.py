@@ -36,6 +36,34 @@ def test_the_folder_and_the_log_of_one_that_is_lined_up_are_there_before_its_tur
     local.life(body)
 
 
+def test_a_log_of_its_own_choice_is_not_made_before_its_turn(local: Harness) -> None:
+    """It could not be taken back: it may be a file that others write."""
+
+    def body(life: Life) -> None:
+        first = life.begin("runs")
+        second = life.order("prints", follows=first)
+        second.attempt.log = f"{second.folder}.out"
+        life.engine.line_up(second)
+        assert not os.path.exists(second.attempt.log)
+        assert not os.path.exists(second.folder)
+        life.engine.stop(first, 2)
+        life.wait_for(Ended, second.attempt)
+        assert Path(second.attempt.log).read_text() == "hello\n"
+
+    local.life(body)
+
+
+def test_of_one_whose_turn_never_came_no_folder_stays_when_the_host_ends_in_good_order(local: Harness) -> None:
+    def body(life: Life) -> None:
+        first = life.begin("runs")
+        second = life.order("prints", follows=first)
+        life.engine.line_up(second)
+        life.engine.close({life.engine.keeper})
+        assert not os.path.exists(second.folder)
+
+    local.life(body)
+
+
 def test_of_one_that_stands_down_no_folder_and_no_open_file_stay(local: Harness) -> None:
     def body(life: Life) -> None:
         first = life.begin("runs")

@@ -77,18 +77,23 @@ class Spawner:
         return self._preloaded.is_importing_for(job, self._shared_variables(job.environment_id))
 
     def make_ready(self, order: StartOrder) -> None:
-        """Do what can be done before its turn comes, so that its devices wait less. What fails is tried again then."""
-        job = order.attempt.job
+        """Do what can be done before its turn comes, so that its devices wait less. What fails is tried again then.
+
+        Only for attempts of which nothing but a folder with a log is made, which can be taken back.
+        """
+        attempt, job = order.attempt, order.attempt.job
+        if self._output != "log" or attempt.log != _first_log(order.folder):
+            return
         if job.preload is None and job.needs is None and job.max_log_bytes is None:
             try:
-                self._ready[order.attempt.id] = self._made_ready(order)
+                self._ready[attempt.id] = self._made_ready(order)
             except (OSError, ValueError):
-                self.forget_folder(order.attempt.id)
+                self.forget_folder(attempt.id)
 
     def take_back(self, attempt_id: int) -> None:
-        """It will not start after all: nothing that was made for it stays."""
-        ready = self._ready.pop(attempt_id, None)
+        """It will not start after all: nothing that was made for it in advance stays."""
         path, _ = self._folders.pop(attempt_id, ("", None))
+        ready = self._ready.pop(attempt_id, None)
         if ready is not None and ready.log is not None:
             os.close(ready.log)
             _remove_silent(path)
@@ -227,6 +232,8 @@ class Spawner:
         self._folders.pop(attempt_id, None)
 
     def close(self) -> None:
+        for attempt_id in list(self._ready):
+            self.take_back(attempt_id)
         for folder, _ in self._spares:
             _remove_silent(folder)
         os.close(self._null)
