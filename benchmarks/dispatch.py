@@ -28,6 +28,7 @@ def contestants(file: Path) -> dict[str, Callable[[], float]]:
         "xargs -P2": lambda: seconds(["xargs", "-P2", "-I{}", "sh", "-c", "{}"], file),
         "posix_spawn and pidfd": lambda: seconds([*FLOOR, str(file)]),
         "posix_spawn, pidfd and SQLite": lambda: seconds([*FLOOR, str(file), f"{file}.db"]),
+        "the same, a session for each": lambda: seconds([*FLOOR, "--sessions", str(file), f"{file}.db"]),
         "duckrow run --slots 2": lambda: seconds([DUCKROW, "run", "--slots", "2"], file),
         "duckrow run --devices 0,1": lambda: seconds([DUCKROW, "run", "--devices", "0,1"], file),
     }

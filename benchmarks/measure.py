@@ -20,7 +20,7 @@ ROUNDS = 5
 FLOORS = ("python3 -c pass", "bare executemany", "xargs -P2", "basic, one after the other", "nobody looks")
 RIVALS = (
     *("python3 -c 'import click'", "simple_gpu_scheduler", "GNU parallel -j2", "task-spooler", "posix_spawn and pidfd"),
-    *("posix_spawn, pidfd and SQLite", "executemany of commands only"),
+    *("posix_spawn, pidfd and SQLite", "the same, a session for each", "executemany of commands only"),
 )
 DUCKROW = str(Path(sys.executable).with_name("duckrow"))
 

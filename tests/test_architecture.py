@@ -48,7 +48,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 }
 HOSTS_OF_THE_LOOP = ("duckrow.cli.runs.local", "duckrow.cli.commands.simulate", "duckrow.cli.commands.up")
 HOST_OF_THE_PAGE = "duckrow.cli.commands.web"
-NAMED_TUPLE = "duckrow.core.named_tuple"  # a part of the language rather than of duckrow: kernel may have it too
+# Parts of the language rather than of duckrow: kernel may have them too.
+LANGUAGE = ("duckrow.core.named_tuple", "duckrow.core.protocol")
 KEEPER = "duckrow.engines.local.keeper.keeper"
 ENGINES = "duckrow.engines."
 GIVE_ENGINES = ("duckrow.scheduler.hosts.", "duckrow.scheduler.pilot", "duckrow.scheduler.simulation.")
@@ -191,7 +192,7 @@ def _broken_rule(found: Import) -> str | None:
         return _broken_outside_rule(package, found.module)
     if found.module == "duckrow" and found.name == "__version__":
         return "core imports nothing but core" if package == "core" else None
-    if package == "kernel" and found.module == NAMED_TUPLE:
+    if package == "kernel" and found.module in LANGUAGE:
         return None
     if target == "kernel" and package != "core":
         return None

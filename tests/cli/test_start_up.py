@@ -21,6 +21,7 @@ from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.devices.machine import BARE
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, try_lock, unlock
+from duckrow.store.jobs.requests import MANY
 
 RECORD = Path(__file__).with_name("loaded_modules.txt")
 COMMANDS = {
@@ -115,9 +116,12 @@ def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_pat
     assert sorted(loaded_for(RUN, tmp_path / "state") & heavy) == []
 
 
-def test_a_run_of_a_list_needs_neither_click_nor_dataclasses(tmp_path: Path) -> None:
-    loaded = loaded_for(["run", "--slots", "1"], tmp_path / "state")
-    assert sorted(loaded & {"click", "dataclasses", "inspect", "duckrow.cli.group"}) == []
+def test_a_run_of_a_short_list_needs_neither_click_nor_typing_nor_threads(tmp_path: Path) -> None:
+    commands = tmp_path / "commands"
+    commands.write_text("true\n" * MANY)
+    loaded = loaded_for(["run", "--slots", "1", str(commands)], tmp_path / "state")
+    heavy = {"click", "dataclasses", "inspect", "typing", "duckrow.cli.group", "threading", "weakref"}
+    assert sorted(loaded & heavy) == []
 
 
 def test_a_run_on_a_cluster_loads_nothing_that_runs_jobs_here(tmp_path: Path) -> None:

@@ -213,6 +213,22 @@ def test_one_that_stands_down_is_not_started(harness: Harness) -> None:
     harness.life(body)
 
 
+def test_an_end_is_told_before_what_became_of_the_one_behind_it(harness: Harness) -> None:
+    """The loop gives the devices on in the order of the reports."""
+
+    def body(life: Life) -> None:
+        first = life.start("exits with 0")
+        second = life.order("cannot start", follows=first)
+        third = life.order("exits with 3", follows=second.attempt)
+        life.engine.line_up(second)
+        life.engine.line_up(third)
+        life.wait_for(Ended, third.attempt)
+        told = [report.attempt_id for report in life.seen if isinstance(report, (Ended, NotStarted))]
+        assert told == [first.id, second.attempt.id, third.attempt.id]
+
+    harness.life(body)
+
+
 def test_one_that_has_begun_cannot_stand_down(harness: Harness) -> None:
     def body(life: Life) -> None:
         first = life.start("exits with 0")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.protocol import Protocol
 
 RUNS_FOLLOW = "DUCKROW_RUNS_FOLLOW"
 """A variable of jobs: more like this one follow, so what prepares their start is worth while from the first one on."""

@@ -7,10 +7,13 @@ import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 from duckrow.core.ports import Gpu, ProcessUse, Reading
 from duckrow.devices.nvml_health import NvmlHealth
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 # More than any GPU has today: a driver that reports more is wrong.
 _MOST_MB = 16 << 20

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
 
 from duckrow.core.devices.device import Device
 from duckrow.core.ports import Gpu, Health, Reading
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _MOST_EVENTS = 1000  # at one reading: a driver that never stops must not block us
 

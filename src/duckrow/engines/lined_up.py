@@ -27,6 +27,9 @@ class LinedUp:
         self._waiting.discard(attempt.id)
         return attempt.follows is not None and self._by_followed.pop(attempt.follows, None) is not None
 
+    def behind(self, attempt_id: int) -> StartOrder | None:
+        return self._by_followed.get(attempt_id)
+
     def next_after(self, gone: int) -> StartOrder | None:
         """The attempt whose turn it is, now that this one is gone."""
         order = self._by_followed.pop(gone, None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Protocol
 
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.protocol import Protocol
 from duckrow.kernel.process import environment_of
 
 HOST_LEAF = "duckrow-host"

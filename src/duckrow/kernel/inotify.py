@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import weakref
 
 MODIFIED = 0x2
 _MOVED_FROM, _MOVED_TO, _CREATED, _DELETED = 0x40, 0x80, 0x100, 0x200
@@ -25,8 +24,10 @@ class Inotify:
         self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             raise OSError(ctypes.get_errno(), "inotify cannot be used")
+        from weakref import finalize  # many hosts end before they have one
+
         # Closed with its owner at the latest: a user has only 128 of these for all processes together.
-        self.close = weakref.finalize(self, os.close, self.fd)
+        self.close = finalize(self, os.close, self.fd)
 
     def add(self, path: str, mask: int) -> None:
         """Watch a file or a folder; adding it again changes nothing."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import IO
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import IO
 
 
 def open_plain(path: str, follow: bool = True) -> IO[bytes]:

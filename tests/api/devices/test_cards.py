@@ -13,8 +13,9 @@ from duckrow.api.devices.cards import device_cards, latest_readings
 from duckrow.api.devices.gpus import GpuView
 from duckrow.core.devices.inventory import WHOLE, cpu_seats, parse_gpus
 from duckrow.core.devices.policy import Policy
+from duckrow.core.devices.set_aside import SetAside
 from duckrow.store.devices.readings import KeptReading, ReadingStore
-from duckrow.store.devices.set_aside import SetAside, SetAsideStore
+from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.jobs.control import ControlStore
 from tests.api.quiet_queue import QuietQueue

@@ -14,7 +14,8 @@ from duckrow.api.machine.finding import OK, PROBLEM, WARN, Finding
 from duckrow.api.machine.service import unit_path
 from duckrow.api.machine.versions import versions
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
-from duckrow.store.devices.set_aside import SetAside, SetAsideStore
+from duckrow.core.devices.set_aside import SetAside
+from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.hosts import DAEMON
 from duckrow.store.sqlite import version as sqlite_version
 from duckrow.store.sqlite.version import LEAST_SQLITE

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from duckrow.kernel.inotify import Inotify
 from duckrow.scheduler.hosts import own_files
 from duckrow.scheduler.hosts.own_files import FilesLost
 from duckrow.store.hosts import DAEMON, ring, try_lock
@@ -114,6 +115,30 @@ def test_a_daemon_whose_log_was_removed_writes_into_a_new_one(
     queue.passes(1)
     assert written == [queue.folder.daemon_log]
     assert not queue.told.sentences, "nothing is lost by that"
+
+
+def test_what_was_removed_before_the_kernel_was_asked_to_tell_is_found_within_a_second(make_queue: MakeQueue) -> None:
+    queue = make_queue(slots(1))
+    os.unlink(queue.folder.host_fifo(DAEMON))
+    queue.passes(1)
+    assert len(queue.told.sentences) == 1
+
+
+def test_a_host_that_ends_at_once_has_not_asked_the_kernel_to_tell(
+    make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Inotify] = []
+
+    def ask() -> Inotify:
+        asked.append(Inotify())
+        return asked[-1]
+
+    monkeypatch.setattr(own_files, "Inotify", ask)
+    queue = make_queue(slots(1))
+    queue.passes(0.5)
+    assert not asked
+    queue.passes(1)
+    assert len(asked) == 1
 
 
 def test_without_the_kernel_telling_the_host_looks_every_second(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from duckrow.core.devices.policy import KNOBS, Policy
 from duckrow.core.named_tuple import NamedTuple
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from duckrow.api.machine.settings import Settings
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 from duckrow.api.adding.job_values import existing_folder
 from duckrow.core.devices.machine import BARE
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import CommandReader, program_in_place_of_list
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from duckrow.cli.options.typed_job_options import JobOptions
     from duckrow.cli.options.verb_options import RunOptions
     from duckrow.core.devices.inventory import Seat

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.api.adding.environment import inherited_environment
 from duckrow.api.machine.settings import Settings
@@ -30,6 +28,7 @@ from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
 from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, open_run, open_sweep
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
     from duckrow.scheduler.hosts.foreground import ForegroundRun
@@ -161,7 +160,9 @@ def _again(run: ForegroundRun, form: str) -> str:
     row = run.loop.host.previous
     form = "" if form == "commands" else f" --format {form}"
     if row.source:
-        return f"duckrow run{form} --resume {shlex.quote(os.path.relpath(row.source))}"
+        from shlex import quote
+
+        return f"duckrow run{form} --resume {quote(os.path.relpath(row.source))}"
     return f"duckrow run{form} --resume={row.name}"
 
 

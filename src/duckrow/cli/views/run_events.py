@@ -6,13 +6,16 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, TextIO
 
 from duckrow.core.devices.inventory import visible_devices
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Observer
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any, TextIO
 
 
 class Watchers(Observer):

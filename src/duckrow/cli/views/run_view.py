@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any
 
 from duckrow.cli.console import clean, paint, say
 from duckrow.cli.options.verb_options import WatchOptions
@@ -17,6 +16,10 @@ from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Observer, Progress
 from duckrow.core.units import format_duration, plural
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _TOLD_AT_ONCE = 3  # failures that are reported at once; the others only at the end
 PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")

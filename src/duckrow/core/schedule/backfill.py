@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, unbook
@@ -12,6 +11,7 @@ from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, LiveAttempt, QueuedJob
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.protocol import Protocol
 from duckrow.core.schedule.placement import place
 
 TOGETHER_S = 600.0

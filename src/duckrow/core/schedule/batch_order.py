@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
+from duckrow.core.protocol import Protocol
 from duckrow.core.schedule.backfill import TOGETHER_S, Comer
 from duckrow.core.schedule.forecast import BusyDevices, ExpectedLoad, Forecast, forecast
 

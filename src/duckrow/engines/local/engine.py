@@ -121,16 +121,22 @@ class LocalEngine:
                 self._refuse(order.attempt.id, OSError(errno.EINVAL, str(error)))
 
     def line_up(self, order: StartOrder) -> None:
-        if order.attempt.follows in self._watched or order.attempt.follows in self._lined_up:
-            self._lined_up.add(order)
-        else:
+        follows = order.attempt.follows
+        if follows not in self._watched and follows not in self._lined_up:
             self.start([order])
+            return
+        self._lined_up.add(order)
+        if follows in self._watched:
+            self._spawner.make_ready(order)
 
     def lined_up(self) -> int:
         return len(self._lined_up)
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
-        return self._lined_up.stand_down(attempt)
+        stood_down = self._lined_up.stand_down(attempt)
+        if stood_down:
+            self._spawner.take_back(attempt.id)
+        return stood_down
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         attempts = list(attempts)
@@ -192,6 +198,8 @@ class LocalEngine:
 
     def _set_aside(self, order: StartOrder) -> bool:
         """Whether it waits for its preloaded parent. It is not in the journal yet: if we die, it is queued again."""
+        if order.attempt.job.preload is None:
+            return False
         try:
             waits = self._spawner.waits_for_parent(order)
         except OSError:
@@ -235,7 +243,7 @@ class LocalEngine:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
 
     def _refuse(self, attempt_id: int, error: OSError) -> None:
-        self._spawner.forget_folder(attempt_id)
+        self._spawner.take_back(attempt_id)
         reason = f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror or error}"
         self._report(NotStarted(attempt_id, reason, error.errno in _PASSING))
 
@@ -255,6 +263,15 @@ class LocalEngine:
     def _own_ended(self, attempt_id: int, exit_code: int | None, number: int | None) -> None:
         at = self._link.ended_at(attempt_id) or time.time()
         leftovers = self._processes.may_be_left(attempt_id, self._preloaded.pids)
+        if not leftovers and self._ends_plainly(attempt_id):
+            place = len(self._reports)
+            successor = self._gone(attempt_id)  # first of all: its devices are to be idle as briefly as possible
+            self._children.report(attempt_id)
+            silent = self._spawner.keep_folder(attempt_id)
+            self._reports.insert(place, Ended(attempt_id, exit_code, number, at, (), silent))
+            if successor is not None and (following := self._lined_up.behind(successor.id)) is not None:
+                self._spawner.make_ready(following)
+            return
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
         end = Ended(attempt_id, exit_code, number, at, (), silent)
@@ -263,6 +280,12 @@ class LocalEngine:
             self._late[attempt_id] = (end._replace(silent=False), leftovers)
             return
         self._ended(end, leftovers)
+
+    def _ends_plainly(self, attempt_id: int) -> bool:
+        """Whether nothing needs a second look: nobody stops it, its log is complete, and it has no cgroup."""
+        attempt = self._watched.get(attempt_id)
+        is_watched = attempt is not None and attempt.stop is None
+        return is_watched and attempt_id not in self._logs_open and attempt_id not in self._groups
 
     def _log_emptied(self) -> None:
         attempt_id = self._link.emptied()
@@ -325,12 +348,18 @@ class LocalEngine:
             self._children.report(attempt_id)
         if isinstance(report, Started) or (isinstance(report, (Ended, Vanished)) and report.leftovers):
             return
+        self._gone(attempt_id)
+
+    def _gone(self, attempt_id: int) -> LiveAttempt | None:
+        """Nothing is left of it: the attempt that follows it begins, if there is one."""
         self._watched.pop(attempt_id, None)
         self._processes.gone(attempt_id)
         successor = self._lined_up.next_after(attempt_id)
-        if successor is not None:
-            successor.attempt.begin(self._reactor.now())
-            self.start([successor])
+        if successor is None:
+            return None
+        successor.attempt.begin(self._reactor.now())
+        self.start([successor])
+        return successor.attempt
 
     # -- leftovers --------------------------------------------------------------------------------------------
 

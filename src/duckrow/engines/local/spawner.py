@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 
 from duckrow.core.devices.needs import needs_from
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import StartOrder
 from duckrow.core.slurm.sbatch_variables import FILLED_IN, JOB_ID
 from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
@@ -32,6 +33,15 @@ _TAG = TAG.encode()
 _SLURM_JOB_ID, _FILLED_IN = JOB_ID.encode(), FILLED_IN.encode()
 
 
+class _Ready(NamedTuple):
+    """All that is needed to start an attempt."""
+
+    argv: list[str]
+    environment: dict[bytes, bytes]
+    actions: list[tuple[int, int, int]]
+    log: int | None  # what it writes to, if that is not our own output
+
+
 class Spawner:
     """`output`: `log` (each attempt has its own), `inherit` (our output) or `terminal` (our output and input)."""
 
@@ -54,6 +64,7 @@ class Spawner:
         # attempt -> its folder, if we made it, and when the folder was last changed, if it is reused
         self._folders: dict[int, tuple[str, int | None]] = {}
         self._spares: list[tuple[str, int]] = []  # folders of silent attempts, for the next ones
+        self._ready: dict[int, _Ready] = {}  # by attempt, for those whose turn is next
         if output != "terminal":
             _keep_our_files()
 
@@ -65,40 +76,65 @@ class Spawner:
         self._go_to(job.cwd)
         return self._preloaded.is_importing_for(job, self._shared_variables(job.environment_id))
 
+    def make_ready(self, order: StartOrder) -> None:
+        """Do what can be done before its turn comes, so that its devices wait less. What fails is tried again then.
+
+        Only for attempts of which nothing but a folder with a log is made, which can be taken back.
+        """
+        attempt, job = order.attempt, order.attempt.job
+        if self._output != "log" or attempt.log != _first_log(order.folder):
+            return
+        if job.preload is None and job.needs is None and job.max_log_bytes is None:
+            try:
+                self._ready[attempt.id] = self._made_ready(order)
+            except (OSError, ValueError):
+                self.forget_folder(attempt.id)
+
+    def take_back(self, attempt_id: int) -> None:
+        """It will not start after all: nothing that was made for it in advance stays."""
+        path, _ = self._folders.pop(attempt_id, ("", None))
+        ready = self._ready.pop(attempt_id, None)
+        if ready is not None and ready.log is not None:
+            os.close(ready.log)
+            _remove_silent(path)
+
     def start(self, order: StartOrder) -> int:
         """The PID. Raises OSError or ValueError if the machine or the job does not allow it."""
         job = order.attempt.job
-        actions: list[tuple[int, int, int]] = []
-        log = None
+        ready = self._ready.pop(order.attempt.id, None) or self._made_ready(order)
         try:
-            if self._output != "terminal":
-                actions.append((os.POSIX_SPAWN_DUP2, self._null, 0))
-            self._make_folder(order)
-            if self._output == "log":
-                log = self._open_log(order)
-                actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-            argv = [job.shell, "-c", job.command]
-            if len(job.command) > LONGEST_ARGUMENT:
-                argv = [job.shell, _write_script(order.folder, job.command)]
-            if job.needs is not None and (needs := needs_from(job.needs)).mem_limit:
-                argv = self._groups.make_for(order.attempt, needs.mem_mb or 0).entering(argv)
             self._go_to(job.cwd)
             if job.preload is not None:
-                pid = self._start_warm(order, log)
+                pid = self._start_warm(order, ready.log)
                 if pid is not None:
                     return pid
             return os.posix_spawn(
-                argv[0],
-                argv,
-                self._environment(order),
-                file_actions=actions,
+                ready.argv[0],
+                ready.argv,
+                ready.environment,
+                file_actions=ready.actions,
                 setsid=self._output != "terminal",
                 setsigmask=(),
                 setsigdef=_DEFAULT_SIGNALS,
             )
         finally:
-            if log is not None:
-                os.close(log)
+            if ready.log is not None:
+                os.close(ready.log)
+
+    def _made_ready(self, order: StartOrder) -> _Ready:
+        job = order.attempt.job
+        self._make_folder(order)
+        argv = [job.shell, "-c", job.command]
+        if len(job.command) > LONGEST_ARGUMENT:
+            argv = [job.shell, _write_script(order.folder, job.command)]
+        if job.needs is not None and (needs := needs_from(job.needs)).mem_limit:
+            argv = self._groups.make_for(order.attempt, needs.mem_mb or 0).entering(argv)
+        environment = self._environment(order)
+        actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self._null, 0)]
+        log = self._open_log(order) if self._output == "log" else None
+        if log is not None:
+            actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+        return _Ready(argv, environment, actions, log)
 
     def _go_to(self, folder: str) -> None:
         if self._cwd != folder:
@@ -196,17 +232,25 @@ class Spawner:
         self._folders.pop(attempt_id, None)
 
     def close(self) -> None:
+        for attempt_id in list(self._ready):
+            self.take_back(attempt_id)
         for folder, _ in self._spares:
-            try:
-                os.unlink(_first_log(folder))
-                os.rmdir(folder)
-            except OSError:
-                pass
+            _remove_silent(folder)
         os.close(self._null)
 
 
 def _first_log(folder: str) -> str:
     return folder + "/attempt-1.log"
+
+
+def _remove_silent(folder: str) -> None:
+    """Remove a folder in which there is nothing but an empty log."""
+    try:
+        if os.stat(_first_log(folder)).st_size == 0:
+            os.unlink(_first_log(folder))
+            os.rmdir(folder)
+    except OSError:
+        pass  # there is more in it, or it is gone
 
 
 def _write_script(folder: str, command: str) -> str:

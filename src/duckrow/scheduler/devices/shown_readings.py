@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from duckrow.core.jobs.job import ATTEMPTS_PER_JOB
 from duckrow.core.memory.attribution import Owners
@@ -11,6 +10,10 @@ from duckrow.core.ports import Reading
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.devices.history import HistoryWriter
 from duckrow.store.devices.readings import ReadingStore
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class ShownReadings:

@@ -6,7 +6,6 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import CommandReader
@@ -19,6 +18,10 @@ from duckrow.scheduler.hosts.signals import HostSignals
 from duckrow.scheduler.loop import Loop
 from duckrow.store.hosts import HostStore
 from duckrow.store.jobs.jobs import JobStore
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

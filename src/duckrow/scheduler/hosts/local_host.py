@@ -7,7 +7,6 @@ from duckrow.core.ports import GpuReader, MpsServer, Observer, Reactor
 from duckrow.devices.discover import Offer
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.engines.local.keeper.link import KeeperLink
-from duckrow.scheduler.devices.device_reader import DeviceReader
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.signals import HostSignals
 from duckrow.scheduler.loop import Loop
@@ -23,6 +22,7 @@ class LocalHost(NamedTuple):
 
 def gpu_reader(reactor: Reactor) -> GpuReader:
     from duckrow.devices.discover import source  # most runs never read a GPU
+    from duckrow.scheduler.devices.device_reader import DeviceReader
 
     return DeviceReader(reactor, source())
 

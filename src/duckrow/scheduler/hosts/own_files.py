@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NoReturn
 
 from duckrow.core.errors import StateError
 from duckrow.core.ports import Observer, Reactor
@@ -19,6 +18,10 @@ from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.sqlite.database_files import file_id, missing_bytes, size_of
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _QUIET_S = 0.2  # if somebody removes the whole folder, we must not create files in it meanwhile
 _CONFIRM_S = 1.0  # a database that is being written may look truncated for a moment
@@ -69,14 +72,19 @@ class OwnFiles:
     # -- being told -------------------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """From here on. What was removed before is found too."""
+        """From here on. What was removed before the first look is found by it.
+
+        The kernel is asked to tell us only then: to forget it again takes up to 20 ms, too long for a short run.
+        """
+        self._look_later(_UNTOLD_S)
+
+    def _be_told(self) -> None:
         try:
             self._inotify = Inotify()
             self._watch_all()
             self._reactor.watch(self._inotify.fd, self._told)
-        except OSError:  # too many of them are in use on this machine
+        except OSError:  # something is not there, or too many of them are in use on this machine
             self._inotify = None
-        self._look_later(_QUIET_S if self._inotify else _UNTOLD_S)
 
     def close(self) -> None:
         if self._inotify is not None:
@@ -103,6 +111,8 @@ class OwnFiles:
 
     def _look_now(self) -> None:
         self._look_is_due = False
+        if self._inotify is None:
+            self._be_told()
         self.look()
         if self._inotify is None:
             self._look_later(_UNTOLD_S)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
@@ -21,6 +20,10 @@ from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, seats_from
 from duckrow.store.sqlite.database import Database
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
 

@@ -25,12 +25,16 @@ class LearnedTimes:
         self._store = store
 
     def for_order(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
-        """None: the order of these jobs does not matter. From the first time on, the state learns from each end."""
-        if not order_matters(self._state, queue, seats):
-            return None
-        if self._state.run_times is None:
-            self._state.know_times(self._store.run_times(_LOOKED_AT, LEAST_S))
-        return self._state.run_times
+        """None: nothing is known, or the order of these jobs does not matter."""
+        return self.read() if order_matters(self._state, queue, seats) else None
+
+    def read(self) -> RunTimes | None:
+        """None: no job has lasted for long. From the first time on, the state learns from each end."""
+        state, store = self._state, self._store
+        if state.run_times is None and state.may_have_run_times:
+            is_any = store.any_run_times(_LOOKED_AT, LEAST_S)
+            state.know_times(store.run_times(_LOOKED_AT, LEAST_S) if is_any else None)
+        return state.run_times
 
 
 def order_matters(state: HostState, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> bool:

@@ -70,7 +70,8 @@ class HostState:
         self.queue = QueueHead()
         self.limits = Limits()
         self.delays = NextDelays()
-        self.run_times: RunTimes | None = None  # how long they will run; None: nobody has asked yet
+        self.run_times: RunTimes | None = None  # how long they will run; None: nobody has asked yet, or knows any
+        self.may_have_run_times = True  # somebody should ask
         self.plans: Sequence[BatchPlan] = ()  # in which order those of a batch start
         self.shunned: frozenset[int] = frozenset()  # jobs that blocked all others because of a bug in duckrow
         self.inbox: list[JobSpec] = []  # jobs of a run that arrived since the last tick
@@ -291,12 +292,16 @@ class HostState:
     def know_memory(self, known: Knowledge) -> None:
         self.known_memory = known
 
-    def know_times(self, times: RunTimes) -> None:
-        self.run_times = times
+    def know_times(self, times: RunTimes | None) -> None:
+        """None: there are none yet."""
+        self.run_times, self.may_have_run_times = times, False
 
     def note_time(self, job: QueuedJob, lasted_s: float) -> None:
         """It has succeeded. If nobody has asked yet, it will be read from the database."""
-        if self.run_times is not None and lasted_s >= LEAST_S:
+        if lasted_s < LEAST_S:
+            return
+        self.may_have_run_times = True
+        if self.run_times is not None:
             self.run_times.note(job, lasted_s)
 
     def note_clock(self, now: Now) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.job import Exit, FirstProcess, LiveAttempt, QueuedJob, Stop
@@ -18,6 +17,10 @@ from duckrow.store.life.moves import MoveStore
 from duckrow.store.life.suspension import suspended_since
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql, to_sql
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _SQL = load_queries("attempts", LISTS)
 

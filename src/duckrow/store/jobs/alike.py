@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any
 
 from duckrow.core.jobs.job import JobSpec
 from duckrow.store.jobs.columns import AS_ASKED, OF_ITS_OWN, as_asked_of
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
+
 _SQL = load_queries("alike")
 
 _OWN = ("command", "name", "outfile", "folder", "array_index", "needs", "variables", "point", "slurm")
 _OWN_COLUMNS = tuple(name for name in _OWN if name in AS_ASKED)
-_in_common = attrgetter(*(field.name for field in fields(JobSpec) if field.name not in _OWN))
+_in_common = attrgetter(*(name for name in JobSpec.__annotations__ if name not in _OWN))
 
 _AT_ONCE = 5_000  # jobs
 _LONGEST = 100_000_000  # characters that are handed over at once

@@ -67,6 +67,10 @@ class AnswerStore:
         """Whether any job has: without one, no run time is known."""
         return bool(self.database.one(_SQL["any_succeeded"]))
 
+    def any_run_times(self, limit: int, least_s: float) -> bool:
+        """Whether `run_times` knows any."""
+        return self.database.one(_SQL["durations"], {"limit": limit, "least_s": least_s}) is not None
+
     def run_times(self, limit: int, least_s: float = 0.0) -> RunTimes:
         """What the latest attempts that succeeded tell. `limit`: how many to look at; shorter ones are left out."""
         from duckrow.core.schedule.run_times import RunTimes  # most listings need no ETA

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from duckrow.core.devices.needs import Needs
 from duckrow.core.jobs.job import QueuedJob
@@ -12,6 +11,10 @@ from duckrow.core.life.states import State
 from duckrow.store.jobs.columns import LISTS
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database, from_sql
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _SQL = load_queries("queue", LISTS)
 
@@ -30,7 +33,7 @@ class QueueStore:
 
     def is_unfinished(self) -> bool:
         """Whether any job of this host is not done."""
-        return bool(self._database.one(_SQL["is_unfinished"], {"host_id": self._host_id}))
+        return self._database.one(f"{_SQL['unfinished']} LIMIT 1", {"host_id": self._host_id}) is not None
 
     def unfinished(self) -> list[tuple[int, State]]:
         """(job, state) of each job of this host that is not done."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from duckrow.core.errors import IllegalTransition
 from duckrow.core.life.states import Outcome, State, check_transition
@@ -14,6 +13,7 @@ from duckrow.store.life.dependencies import DependencyStore
 from duckrow.store.sqlite.connection import load_queries
 from duckrow.store.sqlite.database import Database
 
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.clock import Now
     from duckrow.core.jobs.job import QueuedJob

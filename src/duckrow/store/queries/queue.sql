@@ -12,11 +12,14 @@ LIMIT :limit
 -- name: is_paused
 SELECT EXISTS (SELECT 1 FROM pauses WHERE project = '')
 
--- name: is_unfinished
-SELECT EXISTS (SELECT 1 FROM jobs WHERE host_id = :host_id AND state <> 'done')
-
 -- name: unfinished
-SELECT id, state FROM jobs WHERE host_id = :host_id AND state <> 'done'
+-- Those that wait and those that have an attempt, each by its index: the jobs that are done are not read.
+SELECT j.id, j.state FROM jobs j WHERE {ready} AND j.host_id = :host_id
+UNION ALL
+SELECT j.id, j.state FROM jobs j WHERE {not_ready} AND j.host_id = :host_id
+UNION ALL
+SELECT j.id, j.state FROM attempts a INDEXED BY attempts_live CROSS JOIN jobs j ON j.id = a.job_id
+WHERE a.ended_at IS NULL AND j.host_id = :host_id
 
 -- name: state_of
 SELECT state FROM jobs WHERE id = :job_id

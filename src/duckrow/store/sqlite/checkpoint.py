@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 
 from duckrow.store.sqlite.database import Database
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from threading import Thread
 
 _EVERY_COMMITS = 500
 _EVERY_ROWS = 40_000  # or this many changed rows: a log of about 10 MB
@@ -22,7 +25,7 @@ class Checkpointer:
         self._commits = 0
         self._rows = database.changed_rows  # when the last checkpoint began
         self._is_large = False
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     @property
     def is_moving_much(self) -> bool:
@@ -45,14 +48,19 @@ class Checkpointer:
         if (self._commits >= _EVERY_COMMITS or self._has_much) and not self._is_running:
             self._is_large = self._has_much
             self._commits, self._rows = 0, self._database.changed_rows
-            self._thread = threading.Thread(target=self._checkpoint, daemon=True)
+            from threading import Thread  # most runs end before
+
+            self._thread = Thread(target=self._checkpoint, args=("PASSIVE",), daemon=True)
             self._thread.start()
 
     def finish(self) -> None:
-        """Clean up after us, so that the logs of many short runs do not pile up."""
+        """Clean up after us, so that the logs of many short runs do not pile up.
+
+        The log is made empty: else its file would look large to every later run, whatever is in it.
+        """
         try:
             if os.path.getsize(f"{self._path}-wal") > _LARGE_BYTES:
-                self._checkpoint()
+                self._checkpoint("TRUNCATE")
         except OSError:
             pass
 
@@ -61,14 +69,14 @@ class Checkpointer:
         if self._thread is not None:
             self._thread.join()
 
-    def _checkpoint(self) -> None:
+    def _checkpoint(self, how: str) -> None:
         if self._database.is_replaced():
             return  # these files are not ours
         from urllib.parse import quote  # most runs end before there is anything to move
 
         try:
-            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", uri=True, isolation_level=None)
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", 0, uri=True, isolation_level=None)
+            connection.execute(f"PRAGMA wal_checkpoint({how})")  # if others read or write, as much as that allows
             connection.close()
         except sqlite3.DatabaseError:
             pass  # a full disk, for example: the log only grows, and the loop itself will say what is wrong

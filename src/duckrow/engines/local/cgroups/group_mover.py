@@ -8,7 +8,6 @@ second.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -20,6 +19,10 @@ from duckrow.engines.local.cgroups.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups.cgroups import Cgroups
 from duckrow.engines.local.cgroups.group_moving import move_tree
 from duckrow.kernel.process import open_pidfd_of, pid_in
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from threading import Thread
 
 OLD_ENOUGH_S = 1.0
 
@@ -43,7 +46,7 @@ class Mover:
         self._cgroups: Cgroups | None = None
         self._is_found = False
         self._is_swept = False
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
         self._done: deque[tuple[int, AttemptGroup]] = deque()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         reactor.watch(self._bell, self._hear)
@@ -100,7 +103,9 @@ class Mover:
             for _, pidfd in batch:
                 os.close(pidfd)
             return
-        self._thread = threading.Thread(target=self._work, args=(cgroups, batch), daemon=True)
+        from threading import Thread  # few attempts last long enough
+
+        self._thread = Thread(target=self._work, args=(cgroups, batch), daemon=True)
         self._thread.start()
 
     def _work(self, cgroups: Cgroups, batch: list[tuple[_Candidate, int]]) -> None:

@@ -21,7 +21,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import NoReturn
 
 from duckrow.engines.local.keeper.journal import JournalWriter
 from duckrow.engines.local.keeper.link import EMPTIED, JOURNAL, REFUSED, TOOK, KeeperLink, LogPipe
@@ -33,6 +32,10 @@ from duckrow.engines.local.processes.process_tree import kill_tree
 from duckrow.engines.local.processes.processes import TAG, TAG_PREFIX, Trace, tag_of
 from duckrow.kernel.inotify import FileWatch
 from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _PR_SET_CHILD_SUBREAPER = 36
 _MEND_S = 0.2

@@ -7,7 +7,6 @@ import errno
 import marshal
 import os
 import re
-import shlex
 import signal
 import socket
 import time
@@ -65,6 +64,8 @@ def _found(program: str, path: str | None) -> str | None:
 def _plain_words(command: str) -> list[str]:
     if _PLAIN.fullmatch(command):
         return command.split(" ")
+    import shlex
+
     try:
         words = shlex.split(command)
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.schedule.decide import CORES, MEMORY
-from duckrow.scheduler.life.limits import Limits
+from duckrow.scheduler.state.limits import Limits
 from tests.core.language import attempt, job
 
 HERE, ELSEWHERE = 1, 2
