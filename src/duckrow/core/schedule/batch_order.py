@@ -4,8 +4,8 @@ Long jobs that start last stick out at the end, and long jobs that start first m
 go first, then the others, the longest first. Both times, jobs that take much of a GPU go before those that take little:
 these fit in beside others, and are missed at the end if only large ones are left, which cannot share a GPU.
 
-How many short ones: as few as it takes for the jobs to wait no longer, on average, than in the order in which they came,
-according to a forecast. Only if the batch ends clearly sooner may they wait longer, and by no greater share.
+How many short ones: as few as it takes for the jobs to wait no longer, on average, than in the order in which they
+came, according to a forecast. Only if the batch ends clearly sooner may they wait longer, and by no greater share.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.schedule.backfill import may_be_passed
 from duckrow.scheduler.state.host_state import LEAST_S, HostState
 from duckrow.store.jobs.answers import AnswerStore
 
@@ -24,10 +25,14 @@ class LearnedTimes:
         self._state = state
         self._store = store
 
-    def for_order(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
-        """None: the order of these jobs does not matter. From the first time on, the state learns from each end."""
-        if not order_matters(self._state, queue, seats):
-            return None
+    def if_they_matter(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
+        """None: neither the order of these jobs matters, nor could one go ahead of another that waits."""
+        if order_matters(self._state, queue, seats) or (self._state.live and may_be_passed(queue)):
+            return self.read()
+        return None
+
+    def read(self) -> RunTimes | None:
+        """From the first time on, the state learns from each end."""
         if self._state.run_times is None:
             self._state.know_times(self._store.run_times(_LOOKED_AT, LEAST_S))
         return self._state.run_times
