@@ -96,16 +96,20 @@ def test_a_long_limit_still_counts_where_runs_are_known_to_be_short() -> None:
     assert tick([limited], [BIG, small], gpus(2), {50: told(10, 20)}) == [2]
 
 
-def test_nobody_is_looked_at_while_no_device_is_free() -> None:
+@pytest.mark.parametrize(("live", "asked_for"), [([runs_on("0"), runs_on("1", 51)], []), ([runs_on("0")], [50])])
+def test_those_who_wait_are_not_looked_at_if_nobody_could_go_past(
+    live: list[LiveAttempt], asked_for: list[int]
+) -> None:
+    """No device is free; or the first job may start any moment."""
     asked: list[int] = []
 
-    def expected(about: QueuedJob) -> None:
+    def expected(about: QueuedJob) -> ExpectedTime:
         asked.append(about.id)
+        return told(100, 300)
 
-    live = [runs_on("0"), runs_on("1", 51)]
     queue = [BIG, *(job(1, id=number) for number in range(2, 200))]
-    assert decide(NOW, live, queue, gpus(2), booked_by(live), expected_of=expected).starts == []
-    assert asked == []
+    assert decide(NOW + 100, live, queue, gpus(2), booked_by(live), expected_of=expected).starts == []
+    assert asked == asked_for
 
 
 def test_one_that_wants_a_single_device_is_never_passed() -> None:

@@ -138,7 +138,8 @@ class FirstStart:
         devices = (device for seat in self._seats for device in seat.devices)
         if all(self._booked.get(device, 0) >= WHOLE for device in devices):
             return None  # nobody can start, so we need not look at all who would
-        return self._shadow.expected_start(self._ask, self._seats, self._booked, self._machine)
+        expected = self._shadow.expected_start(self._ask, self._seats, self._booked, self._machine)
+        return None if expected is None or expected <= self._shadow.now else expected
 
 
 class Shadow:
@@ -150,7 +151,7 @@ class Shadow:
     """
 
     def __init__(self, now: float, live: Iterable[LiveAttempt], expected_of: ExpectedOf = unknown) -> None:
-        self._now = now
+        self.now = now
         self._live = live
         self._expected_of = expected_of
         self._started: list[tuple[QueuedJob, Reservations]] = []
@@ -161,12 +162,12 @@ class Shadow:
 
     def latest_end(self, job: Comer) -> float:
         """If it starts now."""
-        return math.inf if job.timeout_s is None else self._now + job.timeout_s + job.grace_s
+        return math.inf if job.timeout_s is None else self.now + job.timeout_s + job.grace_s
 
     def expected_end(self, job: Comer) -> float:
         """If it starts now. Nine in ten of such jobs have ended by then."""
         told = self._told(job)
-        return min(self.latest_end(job), math.inf if told is None else self._now + told.at_most_s)
+        return min(self.latest_end(job), math.inf if told is None else self.now + told.at_most_s)
 
     def starts_at(self, ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine = BARE) -> float | None:
         """At the latest. None: nobody knows, because a job there has no time limit."""
@@ -194,7 +195,7 @@ class Shadow:
                 yield ends_at, attempt.holds
         for job, holds in self._started:
             told = self._told(job)
-            ends_at = min(self.latest_end(job), math.inf if told is None else self._now + told.at_least_s)
+            ends_at = min(self.latest_end(job), math.inf if told is None else self.now + told.at_least_s)
             if ends_at < math.inf:
                 yield ends_at, holds
 
@@ -203,7 +204,7 @@ class Shadow:
         is_going = attempt.stop is None and attempt.suspended_mono is None and not attempt.awaits_parent
         told = self._told(attempt.job) if is_going else None
         ends_at = math.inf if limit is None else limit
-        return ends_at if told is None else min(ends_at, max(attempt.started.mono + told.at_least_s, self._now))
+        return ends_at if told is None else min(ends_at, max(attempt.started.mono + told.at_least_s, self.now))
 
     def _told(self, job: Comer) -> ExpectedTime | None:
         told = self._expected_of(job)
