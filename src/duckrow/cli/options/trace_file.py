@@ -30,19 +30,19 @@ COLUMNS = {
 _MOST_GPUS = 4096
 
 
-class Trace(NamedTuple):
+class ReadTrace(NamedTuple):
     jobs: list[TraceJob]  # the first to come is first
     left_out: int  # jobs that did not succeed, did not run, or had no GPU
 
 
-def read_trace(text: str, name: str, gpu_mb: int) -> Trace:
+def read_trace(text: str, name: str, gpu_mb: int) -> ReadTrace:
     """`name`: of the file, for messages. `gpu_mb`: of a GPU, for traces that count in percent of one."""
     rows = list(_json_rows(text, name) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text, name))
     jobs = [job for where, row in rows if row is not None for job in _jobs(row, where, gpu_mb)]
     if not jobs:
         raise UsageError(f"{name} has no finished job to simulate.")
     first = min(job.comes_at for job in jobs)
-    return Trace(sorted(job._replace(comes_at=job.comes_at - first) for job in jobs), len(rows) - len(jobs))
+    return ReadTrace(sorted(job._replace(comes_at=job.comes_at - first) for job in jobs), len(rows) - len(jobs))
 
 
 def _csv_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -80,8 +80,8 @@ def _box(
 
 
 def _pieces(here: Sequence[int], spans: JobSpans, shares: Sequence[float]) -> Iterator[_Piece]:
-    """Jobs that share a GPU lie on top of each other. Memory has no place of its own: if a job fits nowhere between
-    those that lie there, they move together.
+    """Jobs that share a GPU lie on top of each other. Memory has no place of its own: if a job does not fit
+    between the others, these move together.
     """
     lying: dict[int, _Piece] = {}
     for number in sorted(here, key=lambda number: spans[number].start):
