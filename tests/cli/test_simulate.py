@@ -41,22 +41,29 @@ def test_the_same_as_json_and_only_the_first_jobs(trace: Path, capsys: pytest.Ca
     assert told[0]["lower_bound_s"] == 100.0
 
 
+def test_it_says_how_many_jobs_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("duration,gpus\n60,1\n60,0\n")
+    assert run_cli(["simulate", "--devices", "1x80G", "--trace", str(path), "--search", "0"]) == 0
+    assert "duckrow: left out: 1 job that did not succeed, did not run, or had no GPU." in capsys.readouterr().err
+
+
 def test_a_picture_has_a_box_for_each_job(trace: Path, tmp_path: Path) -> None:
     picture = tmp_path / "timeline.svg"
     run_cli(
         ["simulate", "--devices", "2x80G", "--trace", str(trace), "--search", "0", "--picture", str(picture)],
     )
     boxes = [each for each in ElementTree.parse(picture).iter() if each.tag.endswith("}title")]
-    assert len(boxes) == 12
-    assert boxes[0].text is not None
-    assert boxes[0].text.startswith("job 1: 1m 40s, python train.py")
+    told = {(each.text or "").partition(":")[0]: each.text for each in boxes}
+    assert sorted(told) == sorted(f"job {number}" for number in range(1, 13))
+    assert told["job 1"] == "job 1: 1m 40s, python train.py --n 0"
 
 
 @pytest.mark.parametrize(
     ("devices", "text", "why"),
     [
         ("8xH100", TRACE, "does not say which GPUs"),
-        ("1x8G", TRACE, "Job 1 of the trace needs 10240 MB on each GPU"),
+        ("1x8G", TRACE, "A job of the trace (python train.py --n 0, 1m 40s) needs 10G on each GPU; 1x8G has 8G."),
         ("1x80G", "duration\nx\n", "line 2: 'x' is not a time"),
         ("1x80G", None, "cannot be read: No such file"),
         ("1x80G", b"\xff\xfe\x00", "is not a text file"),

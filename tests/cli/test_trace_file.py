@@ -14,7 +14,7 @@ MB = 80 * 1024
 
 
 def read(text: str) -> list[TraceJob]:
-    return read_trace(text, "t.csv", MB)
+    return read_trace(text, "t.csv", MB).jobs
 
 
 def test_a_table_with_plain_columns() -> None:
@@ -73,3 +73,16 @@ def test_gpus_are_written_with_their_number_and_memory() -> None:
     for wrong in ("H100", "8xH100", "0x24G", "8x0G"):
         with pytest.raises(UsageError, match=r"8xH100-80G|can be simulated"):
             parse_simulated_gpus(wrong)
+
+
+def test_jobs_that_are_left_out_are_counted() -> None:
+    told = read_trace("duration,gpus\n60,1\n60,0\n0,1\n", "t.csv", MB)
+    assert (len(told.jobs), told.left_out) == (1, 2)
+    listed = [{"duration_s": 60, "state": "done", "outcome": outcome} for outcome in ("succeeded", "failed", "killed")]
+    told = read_trace(json.dumps(listed), "t.json", MB)
+    assert (len(told.jobs), told.left_out) == (1, 2)
+
+
+def test_columns_that_are_not_separated_by_commas_are_said_to_be() -> None:
+    with pytest.raises(UsageError, match="separate the columns by commas, not like this: submit;duration"):
+        read_trace("submit;duration\n0;60\n", "t.csv", MB)

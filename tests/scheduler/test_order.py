@@ -156,3 +156,21 @@ def test_when_a_job_began_is_restated_when_somebody_sets_the_clock(queue: Queue)
     queue.clock.set_wall(queue.clock.now().wall + 7200)
     queue.passes(1)
     assert abs((queue.attempts(job)[0].started_at or 0.0) - (began + 7200)) < 1
+
+
+def test_a_short_job_goes_past_one_that_waits_once_its_run_times_are_known(make_queue: MakeQueue) -> None:
+    """Without any time limit: four runs of each have told."""
+    queue = make_queue(*gpus("24G", "24G"))
+    for number in range(4):
+        queue.add(succeeds(after_s=100), command=f"./train.sh --seed {number}", gpus=1)
+        queue.add(succeeds(after_s=10), command=f"./score.sh --seed {number}", gpus=1)
+    queue.passes(1000)
+    running = queue.add(succeeds(after_s=100), command="./train.sh --seed 7", gpus=1)
+    queue.passes(1)
+    big = queue.add(succeeds(after_s=5), command="./big.sh", gpus=2, priority=90)
+    short = queue.add(succeeds(after_s=10), command="./score.sh --seed 7", gpus=1)
+    long = queue.add(succeeds(after_s=100), command="./train.sh --seed 8", gpus=1)
+    queue.passes(1)
+    assert [queue.state(each) for each in (running, big, short, long)] == ["running", "queued", "running", "queued"]
+    queue.passes(99)
+    assert [queue.state(each) for each in (running, big, short)] == ["succeeded", "running", "succeeded"]

@@ -38,5 +38,5 @@ def test_jobs_are_where_the_loop_puts_them_and_the_locks_of_this_machine_are_lef
 
 def test_a_job_that_could_never_run_there_is_refused() -> None:
     for job in (TraceJob(0.0, 1.0, gpus=3), TraceJob(0.0, 1.0, memory_mb=90_000)):
-        with pytest.raises(UsageError, match="Job 1 of the trace needs"):
+        with pytest.raises(UsageError, match=r"A job of the trace .* needs"):
             check_fits([job], TWO)

@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.job import LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.protocol import Protocol
+
+TYPE_CHECKING = False  # most runs never ask how long jobs will run
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
 
 RUNS_FOLLOW = "DUCKROW_RUNS_FOLLOW"
 """A variable of jobs: more like this one follow, so what prepares their start is worth while from the first one on."""
@@ -187,8 +191,16 @@ class Progress(Protocol):
     def running(self) -> Sequence[LiveAttempt]: ...
 
     @property
+    def waiting(self) -> Sequence[QueuedJob]:
+        """The next ones, as far as known."""
+
+    @property
+    def run_times(self) -> RunTimes | None:
+        """What similar runs took; None: nobody knows."""
+
+    @property
     def seat_count(self) -> int:
-        """How many jobs can run at a time."""
+        """How many jobs can run at a time, if each has its devices to itself."""
 
     @property
     def waits_for(self) -> Sequence[str]:

@@ -26,6 +26,10 @@ from duckrow.store.sqlite.checkpoint import Checkpointer
 from duckrow.store.sqlite.database import Database
 from duckrow.store.tick import TickStores
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from duckrow.core.schedule.run_times import RunTimes
+
 
 class Loop:
     def __init__(
@@ -130,6 +134,11 @@ class Loop:
         self.engine.settled()
         self.state.settle()
         self._act(recorded)
+
+    @property
+    def run_times(self) -> RunTimes | None:
+        """How long jobs will run, as far as known."""
+        return self._collaborators.learned_times.read()
 
     def idle(self) -> bool:
         """Nothing runs here, and nothing of ours is left to run. Paused and held jobs count as left."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,15 +11,16 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.jobs.hold import hold
 from duckrow.api.jobs.order import move_first
-from duckrow.api.queue.eta import ExpectedTimes, SharedEtas
+from duckrow.api.queue.eta import ExpectedTimes, SharedEtas, run_left_s
 from duckrow.api.queue.listing import listing
 from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.devices.machine import Machine
-from duckrow.core.jobs.job import JobSpec
+from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.schedule.run_times import RunTimes
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, try_lock, unlock
+from tests.core.language import attempt, job
 
 
 class Queued(NamedTuple):
@@ -108,3 +109,58 @@ def test_a_job_that_was_just_held_has_no_eta(listed: Listed) -> None:
     assert listed.etas(job_id) == [10.0]
     hold(listed.client, [job_id])
     assert listed.etas(job_id) == [None]
+
+
+class PretendRun(NamedTuple):
+    """Two seats; whatever is not said does not matter."""
+
+    added: int
+    running: Sequence[LiveAttempt] = ()
+    waiting: Sequence[QueuedJob] = ()
+    run_times: RunTimes | None = None
+    seat_count: int = 2
+    host_id: int = 1
+    reading: bool = False
+    waits_for: Sequence[str] = ()
+    interrupts: int = 0
+    hung_up: bool = False
+
+
+def steps(number: int, of: int = 1) -> QueuedJob:
+    return job(of, id=number, command=f"python train.py --steps {number}")
+
+
+def known() -> RunTimes:
+    times = RunTimes()
+    for number in range(1, 9):
+        times.note(steps(number), 10.0 * number)
+    return times
+
+
+def test_a_run_ends_when_the_last_of_its_jobs_does_by_what_similar_ones_took() -> None:
+    running = [attempt(steps(5), started_at=1000.0), attempt(steps(2), started_at=1000.0)]
+    run = PretendRun(6, running, [steps(8), steps(1)], known())
+    assert run_left_s(run, done=2, usual_s=3.0, now=1010.0) == 10 + 80  # job 8 follows job 2, job 1 job 5
+
+
+def test_a_run_of_which_nothing_is_known_goes_on_at_its_pace() -> None:
+    running = [attempt(steps(1), started_at=1000.0), attempt(steps(2), started_at=1000.0)]
+    assert run_left_s(PretendRun(6, running), done=2, usual_s=30.0, now=1010.0) == 20 + 2 * 30 / 2
+
+
+def test_of_a_long_run_the_first_that_wait_tell_about_the_others() -> None:
+    run = PretendRun(1004, waiting=[steps(3), steps(5)], run_times=known())
+    assert run_left_s(run, done=2, usual_s=3.0, now=0.0) == 50 + 1000 * 40 / 2
+
+
+def test_a_job_on_both_gpus_counts_on_both() -> None:
+    run = PretendRun(
+        2, [attempt(steps(2, of=2), started_at=0.0, holds=(("0", 1), ("1", 1)))], [steps(4, of=2)], known()
+    )
+    assert run_left_s(run, done=0, usual_s=3.0, now=0.0) == 20 + 40
+
+
+def test_jobs_that_share_a_gpu_run_side_by_side() -> None:
+    running = [attempt(steps(2), started_at=0.0) for _ in range(4)]
+    run = PretendRun(5, running, [steps(4)], known(), seat_count=1)
+    assert run_left_s(run, done=0, usual_s=3.0, now=0.0) == 20 + 40

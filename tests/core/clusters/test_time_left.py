@@ -24,7 +24,7 @@ def test_a_run_is_begun_where_it_fits(length: float, left: float, whole: float, 
 
 
 def test_what_is_learned_counts_more_than_a_generous_limit() -> None:
-    learned = ExpectedTime(60.0, at_most_s=100.0, basis=TimeBasis.SAME, runs=3)
+    learned = ExpectedTime(60.0, at_least_s=50.0, at_most_s=100.0, basis=TimeBasis.SAME, runs=3)
     assert length_to_fit(None, None) is None
     assert length_to_fit(None, 3600.0) == 3600.0
     assert length_to_fit(learned, 3600.0) == pytest.approx(110.0)

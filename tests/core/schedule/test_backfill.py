@@ -10,10 +10,10 @@ from duckrow.core.devices.device import Device
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.schedule.backfill import MOST_OVERTAKERS, TOGETHER_S, Front, Turn
+from duckrow.core.schedule.backfill import MOST_OVERTAKERS, TOGETHER_S, FirstStart, Front, Shadow, Turn
 from duckrow.core.schedule.decide import CORES, choose_starts
 from duckrow.core.schedule.explain import Holder, WaitingJob, explain
-from tests.core.language import shares
+from tests.core.language import attempt, shares, taken
 from tests.core.memory_language import Stage, gpus, job, machine_of
 
 BIG, SMALL = job("20G"), job("4G")
@@ -96,16 +96,17 @@ def test_jobs_over_their_limit_hold_up_nobody_at_the_front() -> None:
 def test_the_front_is_open_to_packed_jobs_until_one_that_is_not_packed_waits() -> None:
     front = Front()
     front.join(Turn(1), Ask(mb=10))
-    assert front.lets_pass(Turn(2), Ask(mb=99), None)
-    assert not front.lets_pass(Turn(2), Ask(1), None)
+    assert front.lets_pass(Turn(2), Ask(mb=99))
+    assert not front.lets_pass(Turn(2), Ask(1))
     front.join(Turn(3), Ask(1))
     assert front.is_closed
-    assert not front.lets_pass(Turn(2), Ask(mb=99), None)
+    assert not front.lets_pass(Turn(2), Ask(mb=99))
 
 
 def test_a_front_whose_time_is_known_is_closed_to_nobody() -> None:
     front = Front()
-    front.join(Turn(1), Ask(1), 1000.0)
+    limited = Shadow(900.0, [attempt(job(gpus=1)._replace(timeout_s=50.0))])
+    front.join(Turn(1), Ask(1), FirstStart(Ask(1), limited, gpus("24G").seats, taken("0")))
     assert front.is_shut
     assert not front.is_closed
 

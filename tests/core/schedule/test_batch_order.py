@@ -8,7 +8,7 @@ from statistics import median
 
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.schedule.batch_order import batch_length, best_order
-from duckrow.core.schedule.forecast import ExpectedLoad, forecast
+from duckrow.core.schedule.forecast import ExpectedLoad, Forecast, forecast
 from tests.core.language import job
 
 FREE = [WHOLE] * 4
@@ -23,6 +23,17 @@ def test_a_long_job_does_not_stick_out_at_the_end() -> None:
     order = best_order(came, FREE, [])
     assert forecast(order, FREE, []).ends_s < 0.75 * forecast(came, FREE, []).ends_s
     assert forecast(order, FREE, []).waits_s < 1.4 * forecast(came, FREE, []).waits_s
+
+
+def test_jobs_that_take_little_of_a_gpu_are_kept_to_fit_in_beside_large_ones() -> None:
+    """Large ones cannot share a GPU. If no small one is left by then, a quarter of each GPU is idle."""
+    small = [ExpectedLoad(number, 100, 1, WHOLE // 4, True) for number in range(8)]
+    large = [ExpectedLoad(100 + number, 100, 1, 3 * WHOLE // 4, True) for number in range(16)]
+    came = [*small, *large]
+    order = best_order(came, FREE, [])
+    assert forecast(came, FREE, []) == Forecast(ends_s=500, waits_s=4 * (100 + 200 + 300 + 400))
+    assert forecast(order, FREE, []) == Forecast(ends_s=400, waits_s=4 * (100 + 200 + 300) + 4 * 100)
+    assert order[:16] == large
 
 
 def test_jobs_that_last_equally_long_keep_their_order() -> None:

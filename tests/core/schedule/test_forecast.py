@@ -29,5 +29,12 @@ def test_only_jobs_that_share_by_memory_pass_one_that_waits() -> None:
     assert forecast(strict, [0, WHOLE], busy) == Forecast(ends_s=120, waits_s=100 + 110)
 
 
+def test_jobs_go_where_most_is_left() -> None:
+    """The small one leaves the nearly full device to the next one."""
+    small = ExpectedLoad(1, 100, 1, WHOLE // 4, True)
+    order = [small, ExpectedLoad(2, 10, 1, WHOLE // 2, True), ExpectedLoad(3, 10, 2, WHOLE // 4, True)]
+    assert forecast(order, [WHOLE // 4, WHOLE], []) == Forecast(ends_s=100, waits_s=0)
+
+
 def test_what_fits_nowhere_ends_the_forecast() -> None:
     assert forecast(loads(10, devices=3), [WHOLE], []).waits_s == 0

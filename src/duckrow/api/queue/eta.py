@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from duckrow.api.client import Client
     from duckrow.api.queue.views import JobView
+    from duckrow.core.jobs.job import QueuedJob
+    from duckrow.core.ports import Progress
     from duckrow.core.schedule.run_times import RunTimes, TimedJob
 
     class AskedJob(TimedJob, Protocol):
@@ -69,6 +71,29 @@ class ExpectedTimes:
 
 def run_times_of(client: Client) -> RunTimes:
     return AnswerStore(client.database).run_times(_LOOKED_AT)
+
+
+def run_left_s(run: Progress, done: int, usual_s: float, now: float) -> float:
+    """How long a run will still take. `done`: how many of its jobs have ended. `now`: by the wall clock.
+
+    `usual_s`: what those have taken on average, for jobs of which nothing is known.
+    """
+    times = run.run_times
+
+    def expected_s(job: QueuedJob) -> float:
+        told = times.expected(job) if times else None
+        return usual_s if told is None else told.seconds
+
+    running = run.running
+    waiting = [ExpectedStart(job.id, expected_s(job), max(job.gpus or 1, 1)) for job in run.waiting]
+    busy: list[float] = []
+    for attempt in running:
+        busy += [max(expected_s(attempt.job) - (now - attempt.started_at), 0.0)] * len(attempt.holds)
+    seats = max(run.seat_count, len(busy))  # more where they share GPUs by memory
+    ends = walk_queue(seats, busy, waiting, {job.id for job in waiting}).ends_in_s
+    mean_s = sum(job.expected_s for job in waiting) / len(waiting) if waiting else usual_s
+    more = max(run.added - done - len(running) - len(waiting), 0)
+    return max([*busy, *ends.values()], default=0.0) + more * mean_s / max(seats, 1)
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:

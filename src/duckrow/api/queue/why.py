@@ -25,7 +25,7 @@ from duckrow.store.attempts.attempts import live_attempts
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
 from duckrow.store.hosts import DAEMON, is_alive, seats_from
-from duckrow.store.jobs.control import ControlStore, JobAhead, WaitingFacts
+from duckrow.store.jobs.control import ControlStore, WaitingFacts
 
 
 def why(client: Client, job_id: int) -> list[str]:
@@ -99,9 +99,12 @@ def why(client: Client, job_id: int) -> list[str]:
             set_aside=set_aside(client.database, host.id),
             booked=booked,
             holders=tuple(holders),
-            turn=_turn(facts)._replace(timeout_s=facts.timeout_s, grace_s=facts.grace_s),
-            shadow=Shadow(time.monotonic(), [attempt for _, attempt in live_attempts(client.database)]),
-            ahead=tuple((_turn(row), predicted_ask(row.gpus, row.needs, peaks, here)) for row in ahead),
+            turn=facts,
+            shadow=Shadow(time.monotonic(), [attempt for _, attempt in live_attempts(client.database)], times.expected),
+            ahead=tuple(
+                (Turn(row.id, row.priority, row.created_at), predicted_ask(row.gpus, row.needs, peaks, here))
+                for row in ahead
+            ),
             ahead_count=count,
             ownerless_mb=ownerless_mb(kept),
         )
@@ -112,7 +115,3 @@ def _together(client: Client, facts: WaitingFacts, here: HostGpus) -> int | None
     """How many jobs may share the GPU where it will start, because more did not help; None: as many as fit."""
     pace = best_of(client, needs_from(facts.needs), here.models)
     return None if pace is None else pace.together
-
-
-def _turn(row: WaitingFacts | JobAhead) -> Turn:
-    return Turn(row.id, row.priority, row.created_at)

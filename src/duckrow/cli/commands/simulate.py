@@ -45,9 +45,12 @@ def command(
     duckrow simulate --devices 4x24G --trace helios.csv --jobs 500 --picture timeline.svg
     """
     gpus = parse_simulated_gpus(devices)
-    jobs = read_trace(_text(trace), str(trace), gpus.memory_mb)[:most]
+    found = read_trace(_text(trace), str(trace), gpus.memory_mb)
+    jobs = found.jobs[:most]
     jobs = [job._replace(comes_at=0.0) for job in jobs] if at_once else jobs
     check_fits(jobs, gpus)
+    if found.left_out:
+        say(f"duckrow: left out: {plural(found.left_out, 'job')} that did not succeed, did not run, or had no GPU.")
     spans = play(jobs, gpus)
     schedules = {
         "duckrow": spans,
@@ -84,7 +87,7 @@ def _print(jobs: Sequence[TraceJob], gpus: SimulatedGpus, told: dict[str, Figure
         print_json([{"schedule": name, **of_all, **each._asdict()} for name, each in told.items()])
         return
     say(f"duckrow: {plural(len(jobs), 'job')} on {gpus.words}, simulated.")
-    header = ("", "MAKESPAN", "OF BOUND", "WAIT: MEAN", "MEDIAN", "95 %", "MOST", "GPUS IN USE")
+    header = ("", "MAKESPAN", "OF BOUND", "WAIT: MEAN", "MEDIAN", "95 %", "LONGEST", "GPUS IN USE")
     rows = [_row(name, each, bound_s) for name, each in told.items()]
     print_table(header, [*rows, ("bound", format_duration(bound_s), "1.00", "", "", "", "", "")])
 

@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from duckrow.core.errors import UsageError
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.simulation.trace_job import TraceJob
 from duckrow.core.units import parse_duration_s, parse_size_mb
 
@@ -29,14 +30,19 @@ COLUMNS = {
 _MOST_GPUS = 4096
 
 
-def read_trace(text: str, name: str, gpu_mb: int) -> list[TraceJob]:
+class ReadTrace(NamedTuple):
+    jobs: list[TraceJob]  # the first to come is first
+    left_out: int  # jobs that did not succeed, did not run, or had no GPU
+
+
+def read_trace(text: str, name: str, gpu_mb: int) -> ReadTrace:
     """`name`: of the file, for messages. `gpu_mb`: of a GPU, for traces that count in percent of one."""
-    rows = _json_rows(text, name) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text, name)
-    jobs = [job for where, row in rows for job in _jobs(row, where, gpu_mb)]
+    rows = list(_json_rows(text, name) if text.lstrip()[:1] in ("[", "{") else _csv_rows(text, name))
+    jobs = [job for where, row in rows if row is not None for job in _jobs(row, where, gpu_mb)]
     if not jobs:
         raise UsageError(f"{name} has no finished job to simulate.")
     first = min(job.comes_at for job in jobs)
-    return sorted(job._replace(comes_at=job.comes_at - first) for job in jobs)
+    return ReadTrace(sorted(job._replace(comes_at=job.comes_at - first) for job in jobs), len(rows) - len(jobs))
 
 
 def _csv_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -56,7 +62,8 @@ def _csv_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str]]]:
         raise UsageError(f"{name}, line {reader.line_num}: not a CSV file: {error}.") from None
 
 
-def _json_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str]]]:
+def _json_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str] | None]]:
+    """None for a job that has not succeeded."""
     try:
         read = json.loads(text)
     except ValueError as error:
@@ -66,9 +73,9 @@ def _json_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str]]]:
         raise UsageError(f"{name} is not a list of jobs. Write one with: duckrow ls --all --json > trace.json")
     meanings = _meanings(sorted({key for row in listed for key in row}), name) if listed else {}
     for number, row in enumerate(listed, start=1):
-        if row.get("outcome") in (None, "succeeded") and row.get("duration_s", 0) is not None and _has_ended(row):
-            told = {meaning: _cell(row.get(column)) for meaning, column in meanings.items()}
-            yield f"{name}, job {row.get('id', number)}", told
+        has_succeeded = row.get("outcome") in (None, "succeeded") and _has_ended(row)
+        told = {meaning: _cell(row.get(column)) for meaning, column in meanings.items()} if has_succeeded else None
+        yield f"{name}, job {row.get('id', number)}", told
 
 
 def _has_ended(row: Mapping[str, Any]) -> bool:
@@ -88,6 +95,8 @@ def _meanings(header: Sequence[str], name: str) -> dict[str, str]:
         if any(known in written for known in names)
     }
     if "duration" not in found and not {"start", "end"} <= found.keys():
+        if len(header) == 1 and re.search("[;\t|]", header[0]):
+            raise UsageError(f"{name}, line 1: separate the columns by commas, not like this: {header[0]}")
         raise UsageError(
             f"{name}, line 1: no column says how long jobs ran. It needs one of {', '.join(COLUMNS['duration'])}, "
             f"or start_time and end_time. Its columns: {', '.join(header) or 'none'}."

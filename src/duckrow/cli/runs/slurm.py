@@ -150,6 +150,8 @@ class BatchWatch:
     reading = False
     interrupts = 0
     hung_up = False
+    waiting = ()  # the cluster decides who is next
+    run_times = None  # those of the view's own runs tell enough
     waits_for = ()  # `duckrow batches` tells
 
     def __init__(self, client: Client, ids: Sequence[int], view: RunView, max_failures: int | None) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _TOLD_AT_ONCE = 3  # failures that are reported at once; the others only at the end
+_JUDGED_EVERY_S = 1.0
 PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
 
 
@@ -146,6 +147,8 @@ class LiveView(RunView):
         self._console = Console(stderr=True, highlight=False)
         self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._drawn_at = 0.0
+        self._judged_at = self.began_mono
+        self._ends_mono: float | None = None  # when all will be done, as far as we know
 
     def open(self) -> None:
         self._live.start()
@@ -206,12 +209,23 @@ class LiveView(RunView):
         words = [f"{done}/{total}" if known_total else f"{done} done", f"{running} running"]
         if self.report.failed:
             words.append(f"{self.report.failed} failed")
-        words.append(format_duration(time.monotonic() - self.began_mono))
+        now = time.monotonic()
+        words.append(format_duration(now - self.began_mono))
         if known_total and done and done < total:
-            per_job_s = self.report.total_s / done
-            left_s = per_job_s * (total - done) / max(min(self.run.seat_count, total), 1)
-            words.append(f"ETA {format_duration(left_s)}")
+            self._judge(done, now)
+            if self._ends_mono is not None:
+                words.append(f"ETA {format_duration(max(self._ends_mono - now, 0.0))}")
         return "  ".join(words)
+
+    def _judge(self, done: int, now: float) -> None:
+        """Now and then: what is known about a long queue takes longer to ask for than to draw."""
+        if now - self._judged_at < _JUDGED_EVERY_S:
+            return
+        from duckrow.api.queue.eta import run_left_s
+
+        assert self.run is not None
+        self._judged_at = now
+        self._ends_mono = now + run_left_s(self.run, done, self.report.total_s / done, time.time())
 
 
 def make_view(watch: WatchOptions) -> RunView:

@@ -1,14 +1,15 @@
 """In which order jobs that came together start, once it is known how long they run.
 
 Long jobs that start last stick out at the end, and long jobs that start first make all others wait. So some short jobs
-go first, then the others, the longest first. How many short ones: as few as it takes for the jobs to wait no longer, on
-average, than in the order in which they came, according to a forecast. Only if the batch ends clearly sooner may they
-wait longer, and by no greater share.
+go first, then the others, the longest first. Both times, jobs that take much of a GPU go before those that take little:
+these fit in beside others, and are missed at the end if only large ones are left, which cannot share a GPU.
+
+How many short ones: as few as it takes for the jobs to wait no longer, on average, than in the order in which they
+came, according to a forecast. Only if the batch ends clearly sooner may they wait longer, and by no greater share.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from duckrow.core.protocol import Protocol
@@ -56,12 +57,7 @@ def _may_wait_s(in_turn: Forecast, told: Forecast) -> float:
 
 def _orders(loads: Sequence[ExpectedLoad]) -> Iterator[list[ExpectedLoad]]:
     """The one that should end soonest comes first."""
-    short = sorted(loads, key=lambda load: load.seconds)
+    short = sorted(loads, key=lambda load: load.seconds / load.share)
     for share in _SHORT_FIRST:
         first = int(share * len(short))
-        yield short[:first] + sorted(short[first:], key=_size, reverse=True)
-
-
-def _size(load: ExpectedLoad) -> float:
-    """Among long jobs, those that take much of the devices go first: the others fit in between."""
-    return load.seconds * math.sqrt(load.area)
+        yield short[:first] + sorted(short[first:], key=lambda load: load.seconds * load.share, reverse=True)

@@ -12,7 +12,7 @@ from duckrow.core.devices.needs import Ask
 from duckrow.core.jobs.job import LiveAttempt, QueuedJob, Stop
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.schedule.backfill import Front, Shadow
+from duckrow.core.schedule.backfill import ExpectedOf, FirstStart, Front, Shadow, unknown
 from duckrow.core.schedule.tried_placements import Trials
 
 TYPE_CHECKING = False  # most runs plan nothing
@@ -70,11 +70,12 @@ def decide(
     room: Mapping[str, int] | None = None,
     machine: Machine = BARE,
     ask_of: AskOf = plain_ask,
+    expected_of: ExpectedOf = unknown,
 ) -> Decision:
     """What to start, and whom to warn or stop. Nothing that is given is changed.
 
     `mono`: the time, by the clock that measures limits and graces.
-    `ask_of`: what a job asks for, completed with what is known about similar jobs.
+    `ask_of`: what a job asks for, completed with what is known about similar jobs. `expected_of`: how long it runs.
     """
     live = list(live)
     signals = _Signals(mono)
@@ -85,7 +86,8 @@ def decide(
             signals.climb_ladder(attempt, attempt.stop)
         elif attempt.deadline_mono is not None:
             signals.watch_limit(attempt, attempt.deadline_mono)
-    starts = choose_starts(queue, seats, booked, room, Shadow(mono, live), machine, ask_of) if queue else []
+    shadow = Shadow(mono, live, expected_of)
+    starts = choose_starts(queue, seats, booked, room, shadow, machine, ask_of) if queue else []
     return Decision(starts, signals.notices, signals.stops, signals.wake_mono)
 
 
@@ -111,7 +113,7 @@ def choose_starts(
             if choice.is_over:
                 break
             continue
-        passes = front.is_empty or front.lets_pass(job, ask, shadow)
+        passes = front.is_empty or front.lets_pass(job, ask)
         if (passes or not front.is_shut) and not choice.is_held_up(job, ask):
             choice.weigh(job, ask, front, passes)
     return choice.starts
@@ -159,10 +161,10 @@ class _Choice:
             self._wait(job, ask, front, for_machine=passes and not fits_machine)
 
     def _wait(self, job: QueuedJob, ask: Ask, front: Front, for_machine: bool = False) -> None:
-        trials, starts_at = self._trials, None
+        trials, start = self._trials, None
         if front.is_empty and self._shadow is not None:
-            starts_at = self._shadow.starts_at(ask, trials.seats, trials.booked, trials.machine)
-        front.join(job, ask, starts_at)
+            start = FirstStart(ask, self._shadow, trials.seats, trials.booked, trials.machine)
+        front.join(job, ask, start)
         if for_machine:
             self._machine_is_waited_for = True
             front.shut()

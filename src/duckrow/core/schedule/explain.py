@@ -11,7 +11,7 @@ from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
 from duckrow.core.life.dependencies import in_words
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.schedule.backfill import Front, Shadow, Turn
+from duckrow.core.schedule.backfill import Comer, FirstStart, Front, Shadow
 from duckrow.core.schedule.decide import CORES, MEMORY, machine_has_room
 from duckrow.core.schedule.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
@@ -44,10 +44,10 @@ class WaitingJob(NamedTuple):
     drained: frozenset[str]
     booked: Ledger
     holders: tuple[Holder, ...]
-    turn: Turn
-    ahead: tuple[tuple[Turn, Ask], ...]  # the jobs before it, with what they ask for
+    turn: Comer
+    ahead: tuple[tuple[Comer, Ask], ...]  # the jobs before it, with what they ask for
     ahead_count: int
-    shadow: Shadow | None = None  # when those that run end at the latest
+    shadow: Shadow | None = None  # when those that run will have ended
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
     set_aside: Mapping[str, str] = {}  # GPUs that are broken, or look so, and why
@@ -255,16 +255,16 @@ def _first_that_waits(job: WaitingJob, usable: Sequence[Seat]) -> int | None:
         _join(front, turn, ask, job, usable)
         if waits_for_machine:
             front.shut()
-        if not front.lets_pass(job.turn, job.ask, job.shadow):
+        if not front.lets_pass(job.turn, job.ask):
             return turn.id
     return None
 
 
-def _join(front: Front, turn: Turn, ask: Ask, job: WaitingJob, usable: Sequence[Seat]) -> None:
-    starts_at = None
+def _join(front: Front, turn: Comer, ask: Ask, job: WaitingJob, usable: Sequence[Seat]) -> None:
+    start = None
     if front.is_empty and job.shadow is not None:
-        starts_at = job.shadow.starts_at(ask, usable, job.booked, job.machine)
-    front.join(turn, ask, starts_at)
+        start = FirstStart(ask, job.shadow, usable, job.booked, job.machine)
+    front.join(turn, ask, start)
 
 
 def _held(holder: Holder) -> str:

@@ -17,10 +17,6 @@ class ExpectedLoad(NamedTuple):
     share: int  # of each device, in millionths
     passes: bool  # it shares devices by memory, so it and others that do may overtake each other
 
-    @property
-    def area(self) -> int:
-        return self.devices * self.share
-
 
 class BusyDevices(NamedTuple):
     """A running job: for how long it will go on, and what it then gives back of which devices (by number)."""
@@ -83,7 +79,7 @@ def _start(waiting: list[ExpectedLoad], room: list[int]) -> tuple[_Started, list
                 return started, left + waiting[number + 1 :]
             continue
         if len(fitting) > count:
-            fitting.sort()
+            fitting.sort(reverse=True)
         chosen = [device for _, device in fitting[:count]]
         for device in chosen:
             room[device] -= share

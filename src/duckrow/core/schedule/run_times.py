@@ -56,7 +56,8 @@ class TimeBasis(Enum):
 
 class ExpectedTime(NamedTuple):
     seconds: float
-    at_most_s: float  # nine in ten take no longer, as far as we know
+    at_least_s: float  # nine in ten take this long, as far as we know
+    at_most_s: float  # nine in ten take no longer
     basis: TimeBasis
     runs: int  # how many have told
 
@@ -142,8 +143,8 @@ class _TimesOfRecipe:
         if not self._model.effects:
             return _told([seconds for _, seconds in self._runs], TimeBasis.RECIPE)
         seconds = self._model.seconds(_read(parameters))
-        most_s = seconds * self._model.factor(_NEARLY_ALL)
-        return ExpectedTime(seconds, most_s, TimeBasis.SIMILAR, len(self._runs))
+        least_s, most_s = (seconds * self._model.factor(share) for share in (1 - _NEARLY_ALL, _NEARLY_ALL))
+        return ExpectedTime(seconds, min(least_s, seconds), max(most_s, seconds), TimeBasis.SIMILAR, len(self._runs))
 
 
 def _kinds(job: TimedJob, sweep: str | None) -> list[tuple[str, ...]]:
@@ -166,7 +167,8 @@ def _told(taken: Sequence[float] | deque[float], basis: TimeBasis) -> ExpectedTi
     if not taken:
         return None
     ordered = sorted(taken)
-    return ExpectedTime(middle(ordered), ordered[round(_NEARLY_ALL * (len(ordered) - 1))], basis, len(ordered))
+    least_s, most_s = (ordered[round(share * (len(ordered) - 1))] for share in (1 - _NEARLY_ALL, _NEARLY_ALL))
+    return ExpectedTime(middle(ordered), least_s, most_s, basis, len(ordered))
 
 
 def _time_recipe(cwd: str, command: str, needs: str | None) -> JobRecipe:

@@ -56,7 +56,7 @@ class TimeModel(NamedTuple):
 
     def factor(self, share: float) -> float:
         """This share of the runs took at most this many times what was expected."""
-        return math.exp(max(self.errors[round(share * (len(self.errors) - 1))], 0.0)) if self.errors else 1.0
+        return math.exp(self.errors[round(share * (len(self.errors) - 1))]) if self.errors else 1.0
 
 
 def learn(runs: Sequence[TimedRun]) -> TimeModel:

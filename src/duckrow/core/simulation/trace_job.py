@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from duckrow.core.errors import UsageError
+from duckrow.core.jobs.job import shorten
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.units import parse_size_mb
+from duckrow.core.units import format_duration, format_mb, parse_size_mb
 
 _DEVICES = re.compile(r"(\d{1,4})x(?:([A-Za-z0-9_ -]*?)[-:])?(\d+(?:\.\d+)?[GgMm][Bb]?)")
 _MOST_GPUS = 1024
@@ -58,10 +59,13 @@ def parse_simulated_gpus(text: str) -> SimulatedGpus:
 
 
 def check_fits(jobs: Sequence[TraceJob], gpus: SimulatedGpus) -> None:
-    for number, job in enumerate(jobs, start=1):
+    for job in jobs:
         if job.gpus > gpus.number:
-            raise UsageError(f"Job {number} of the trace needs {job.gpus} GPUs; {gpus.words} has {gpus.number}.")
+            raise UsageError(f"{_named(job)} needs {job.gpus} GPUs; {gpus.words} has {gpus.number}.")
         if job.memory_mb is not None and job.memory_mb > gpus.memory_mb:
-            raise UsageError(
-                f"Job {number} of the trace needs {job.memory_mb} MB on each GPU; {gpus.words} has {gpus.memory_mb} MB."
-            )
+            asked, there = format_mb(job.memory_mb), format_mb(gpus.memory_mb)
+            raise UsageError(f"{_named(job)} needs {asked} on each GPU; {gpus.words} has {there}.")
+
+
+def _named(job: TraceJob) -> str:
+    return f"A job of the trace ({shorten(job.command)}, {format_duration(job.run_s)})"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import CommandReader
-from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.scheduler.devices.neighbours import why_nothing_starts
@@ -22,6 +22,8 @@ from duckrow.store.jobs.jobs import JobStore
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
+
+    from duckrow.core.schedule.run_times import RunTimes
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -96,6 +98,14 @@ class ForegroundRun:
     @property
     def running(self) -> list[LiveAttempt]:
         return self.loop.state.running
+
+    @property
+    def waiting(self) -> list[QueuedJob]:
+        return self.loop.state.queue.jobs
+
+    @property
+    def run_times(self) -> RunTimes | None:
+        return self.loop.run_times
 
     @property
     def seat_count(self) -> int:

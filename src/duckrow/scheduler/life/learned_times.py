@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.schedule.backfill import may_be_passed
 from duckrow.scheduler.state.host_state import LEAST_S, HostState
 from duckrow.store.jobs.answers import AnswerStore
 
@@ -24,9 +25,11 @@ class LearnedTimes:
         self._state = state
         self._store = store
 
-    def for_order(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
-        """None: nothing is known, or the order of these jobs does not matter."""
-        return self.read() if order_matters(self._state, queue, seats) else None
+    def if_they_matter(self, queue: Sequence[QueuedJob], seats: Sequence[Seat]) -> RunTimes | None:
+        """None: nothing is known, the order of these jobs does not matter, and none could go ahead of another."""
+        if order_matters(self._state, queue, seats) or (self._state.live and may_be_passed(queue)):
+            return self.read()
+        return None
 
     def read(self) -> RunTimes | None:
         """None: no job has lasted for long. From the first time on, the state learns from each end."""

@@ -44,7 +44,7 @@ class EarlyChoice:
             ask = self._ask_of(job)
             if not is_packed(ask) or ask.gpus not in (None, 1) or not machine_has_room(ask, room):
                 return
-            if not front.is_empty and not front.lets_pass(job, ask, None):
+            if not front.is_empty and not front.lets_pass(job, ask):
                 return
             if all(room.get(scope, 1) > 0 for scope in job.scopes):
                 yield job, ask

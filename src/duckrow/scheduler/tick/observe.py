@@ -88,7 +88,7 @@ class ObservePhase:
         if head.any_needs:
             room |= state.limits.of_machine(machine, live)
         seats = state.usable(state.seats)
-        return Seen(queue, seats, machine, room, self._collaborators.learned_times.for_order(queue, seats))
+        return Seen(queue, seats, machine, room, self._collaborators.learned_times.if_they_matter(queue, seats))
 
     def _read_queue(self, full: frozenset[str]) -> Sequence[QueuedJob]:
         """The jobs that may start. None of them belongs to a scope that has reached its limit."""

@@ -19,4 +19,4 @@ class Seen(NamedTuple):
     seats: Sequence[Seat]  # that may get a job
     machine: Machine
     room: Mapping[str, int]  # how many more of a limited scope may run
-    run_times: RunTimes | None = None  # how long jobs will run, if the order of those that wait matters
+    run_times: RunTimes | None = None  # how long jobs will run, if their order or backfill matters

@@ -56,6 +56,9 @@ class WaitingFacts(NamedTuple):
     id: int
     host_id: int
     project: str
+    name: str
+    command: str
+    cwd: str
     gpus: int | None
     needs: str | None
     held: int

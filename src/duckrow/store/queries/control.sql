@@ -65,8 +65,8 @@ SELECT coalesce(sum(j.project = :project), 0) AS of_project, coalesce(sum(j.arra
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL AND j.host_id = :host_id
 
 -- name: waiting_facts
-SELECT id, host_id, project, gpus, needs, held, not_before, priority, position, array_id, state, outcome, detail,
-       created_at, timeout_s, grace_s,
+SELECT id, host_id, project, name, command, cwd, gpus, needs, held, not_before, priority, position, array_id, state,
+       outcome, detail, created_at, timeout_s, grace_s,
        state IN ('starting', 'running') AND EXISTS (
            SELECT 1 FROM wishes w WHERE w.job_id = jobs.id AND w.wish GLOB 'suspended:*'
        ) AS suspended
