@@ -46,7 +46,7 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
-WHOLE_PROGRAM = [Path(__file__).parent / room for room in ("system", "slurm", "pages", "web/browser")]
+WHOLE_PROGRAM = [Path(__file__).parent / room for room in ("system", "pages", "web/browser")]
 """Whose tests are about processes of their own: to measure theirs would take time and count what is met by chance."""
 
 

@@ -35,7 +35,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, AnyStr, NamedTuple
 
-from duckrow.kernel.process import identity_of
+from duckrow.kernel.process import identity_of, pid_in
 
 ROOT = Path(__file__).parent.parent
 # What the linker and the interpreter read when they start: a server for each such start.
@@ -102,6 +102,8 @@ class Order:
 
 # -- the side of who wants a process -------------------------------------------------------------------------------
 
+# The process with whose end all servers end. A worker of xdist that outlives it has another parent by then.
+_RUN = identity_of(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
 _servers: dict[Key, str] = {}  # -> its address
 _asked: Counter[Key] = Counter()
 _own: list[tuple[Key, str]] = []  # in what was forked: its server, which will do for all that it starts
@@ -210,8 +212,7 @@ def _start_server(key: Key) -> str:
     Not by `subprocess`: what a test begins in that way ends with the test. Its socket listens at once: who asks waits
     until all modules are loaded, without asking again and again.
     """
-    run = os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid()
-    address = f"\0duckrow-tests-{hashlib.sha256(repr((identity_of(run), key)).encode()).hexdigest()}"
+    address = f"\0duckrow-tests-{hashlib.sha256(repr((_RUN, key)).encode()).hexdigest()}"
     with open(__file__) as one_at_a_time, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
         try:
@@ -221,7 +222,7 @@ def _start_server(key: Key) -> str:
                 raise
             return address
         door.listen(100)
-        _spawn_server(key, address, door, lifeline=os.pidfd_open(run))
+        _spawn_server(key, address, door, lifeline=os.pidfd_open(pid_in(_RUN) or 0))
     return address
 
 

@@ -23,8 +23,8 @@ from tests.fork_server import Program
 
 CRASHING = Path(__file__).parent / "crashing_duckrow.py"
 SOAK = bool(os.environ.get("DUCKROW_SOAK"))
-KILLS = 1000 if SOAK else 30
-JOBS = 3000 if SOAK else 90
+KILLS = 1000 if SOAK else 60
+JOBS = 3000 if SOAK else 180
 PARTS = 4  # of it, for as many processes that run tests
 
 

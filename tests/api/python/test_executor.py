@@ -42,8 +42,9 @@ def executor(slots: QuietQueue) -> Iterator[Executor]:
 
 def leave(queue: QuietQueue, executor: Executor) -> None:
     """Its watcher ends with its last job."""
-    for job_id in list(executor._pending):
-        play(queue, job_id)
+    for view in queue.client.views(list(executor._pending)):
+        if view.state == "queued":
+            play(queue, view.id)
     executor.shutdown()
 
 

@@ -145,8 +145,7 @@ class Windows:
         return free.pop() if free else self._new(size)
 
     def _new(self, size: Size) -> Page:
-        # What moves for ever is drawn for ever, by a core where there is no GPU.
-        context = self._browser.new_context(viewport=size.viewport, color_scheme=size.theme, reduced_motion="reduce")
+        context = self._browser.new_context(viewport=size.viewport, color_scheme=size.theme)
         context.set_default_timeout(PATIENCE_MS)
         context.add_init_script(self._log_in)
         return context.new_page()
