@@ -102,8 +102,9 @@ class Order:
 
 # -- the side of who wants a process -------------------------------------------------------------------------------
 
-# The process with whose end all servers end. A worker of xdist that outlives it has another parent by then.
-_RUN = identity_of(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
+# The process with whose end all servers end. A worker of xdist that outlives it has another parent by then. What a test
+# has started in a namespace of processes sees no parent (0).
+_RUN = identity_of(("PYTEST_XDIST_WORKER" in os.environ and os.getppid()) or os.getpid())
 _servers: dict[Key, str] = {}  # -> its address
 _asked: Counter[Key] = Counter()
 _own: list[tuple[Key, str]] = []  # in what was forked: its server, which will do for all that it starts

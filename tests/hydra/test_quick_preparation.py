@@ -158,7 +158,8 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
 ) -> None:
     def run() -> list[Any]:
         with initialize(version_base=None, config_path=None):
-            words = ["+a.b=1", "+c=${a.b}", f"hydra.run.dir={tmp_path}", "hydra.job.num=0", "hydra.job.id=x"]
+            folders = [f"hydra.run.dir={tmp_path}", f"hydra.sweep.dir={tmp_path}"]  # not named by the time of day
+            words = ["+a.b=1", "+c=${a.b}", *folders, "hydra.job.num=0", "hydra.job.id=x"]
             config = compose(overrides=words, return_hydra_config=True)
         copies: list[Any] = []
         context, function = HydraContext(None, Callbacks()), lambda config: copies.append(copy.deepcopy(config))  # type: ignore[arg-type]

@@ -52,8 +52,9 @@ def test_a_signal_goes_to_those_that_listen_and_the_job_goes_on(duckrow: Duckrow
     (duckrow.work / "gate").touch()
     duckrow.wait_for(job, "succeeded")
     waiting = duckrow.submit("--hold", "true")
-    said = duckrow("kill", "--signal", "10", str(waiting)).stderr
-    assert f"job {waiting} is queued: it has no process to signal." in said
+    in_vain = duckrow("kill", "--signal", "10", str(waiting), ok=False)
+    assert in_vain.returncode == 1
+    assert f"job {waiting} is queued: it has no process to signal." in in_vain.stderr
     refused = duckrow("kill", "--signal", "WHAT", str(waiting), ok=False)
     assert (refused.returncode, "'WHAT' is not a signal. Write USR1, INT" in refused.stderr) == (2, True)
 

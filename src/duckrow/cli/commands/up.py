@@ -18,8 +18,17 @@ from duckrow.cli.options.option_values import TIME
 from duckrow.cli.options.verb_options import fill_devices
 from duckrow.core.devices.policy import KNOBS
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
-from duckrow.scheduler.hosts.background import READY, TAKEN, check_devices, daemon_seats, launch, notes_on, serve_here
-from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, no_longer_chosen
+from duckrow.scheduler.hosts.background import (
+    READY,
+    TAKEN,
+    check_devices,
+    daemon_seats,
+    given_up,
+    launch,
+    notes_on,
+    serve_here,
+)
+from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep
 from duckrow.scheduler.hosts.host import AlreadyRunning
 
 
@@ -78,7 +87,7 @@ def command(
 
 
 def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | None) -> int:
-    given_up = _given_up(choice)
+    left_out = given_up(choice)
     pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
     if not is_new and choice.is_explicit:
         _end_for_change(choice)
@@ -87,20 +96,11 @@ def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | N
         say(f"duckrow: the daemon is already running (process {pid}).")
     elif not quiet:
         say(f"duckrow: the daemon is running (process {pid}), with {daemon_seats()}.")
-        if given_up:
-            say(f"duckrow: this replaces what you chose before. To keep that too, add: {shlex.join(given_up)}")
+        if left_out:
+            say(f"duckrow: this replaces what you chose before. To keep that too, add: {shlex.join(left_out)}")
         for note in notes_on(choice):
             say(f"duckrow: {note}")
     return EXIT_OK
-
-
-def _given_up(choice: DeviceChoice) -> list[str]:
-    if not choice.is_explicit:
-        return []
-    from duckrow.api.client import Client
-
-    with Client() as client:
-        return no_longer_chosen(client.database, choice)
 
 
 def _end_for_change(choice: DeviceChoice) -> None:

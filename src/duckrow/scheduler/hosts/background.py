@@ -18,7 +18,7 @@ from duckrow.engines.local.keeper.keeper import fork_host
 from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
 from duckrow.kernel.cgroup_place import VARIABLE as CGROUPS
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
-from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, remembered
+from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, no_longer_chosen, remembered
 from duckrow.scheduler.hosts.daemon import serve
 from duckrow.scheduler.hosts.host import AlreadyRunning
 from duckrow.store.folder.state_folder import Folder, permission_hint, state_folder
@@ -69,6 +69,15 @@ def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
     visible = f"{VISIBLE}={os.environ.get(VISIBLE)}"
     limit = f"using only the GPUs in {visible}; to choose others: duckrow up --devices"
     return (*([limit] if offer.is_limited else []), *offer.notes)
+
+
+def given_up(choice: DeviceChoice) -> list[str]:
+    """The options that somebody chose before and that this choice does not name. Where no queue is, none is made."""
+    folder = state_folder()
+    if not choice.is_explicit or not os.path.exists(folder.database):
+        return []
+    with closing(Database(folder)) as database:
+        return no_longer_chosen(database, choice)
 
 
 def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:
