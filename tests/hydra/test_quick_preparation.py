@@ -6,6 +6,7 @@ import copy
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,7 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
 ) -> None:
     def run() -> list[Any]:
         with initialize(version_base=None, config_path=None):
-            folders = [f"hydra.run.dir={tmp_path}", f"hydra.sweep.dir={tmp_path}"]  # not named by the time of day
-            words = ["+a.b=1", "+c=${a.b}", *folders, "hydra.job.num=0", "hydra.job.id=x"]
+            words = ["+a.b=1", "+c=${a.b}", f"hydra.run.dir={tmp_path}", "hydra.job.num=0", "hydra.job.id=x"]
             config = compose(overrides=words, return_hydra_config=True)
         copies: list[Any] = []
         context, function = HydraContext(None, Callbacks()), lambda config: copies.append(copy.deepcopy(config))  # type: ignore[arg-type]
@@ -169,6 +169,8 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
         return list(map(everything_in, copies))
 
     monkeypatch.setattr(VersionBase.instance(), "version_base", None)  # put back afterwards: it is the whole process's
+    now = Mock(now=Mock(return_value=datetime(2026, 1, 1)))
+    monkeypatch.setattr("hydra.core.utils.datetime", now)  # which configs remember, to the second
     usual = run()
     for kind in quick_copies._CONTAINERS + quick_copies._VALUES:
         monkeypatch.setattr(kind, "__deepcopy__", kind.__deepcopy__)
