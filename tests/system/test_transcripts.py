@@ -49,7 +49,8 @@ def test_kill_and_wait(duckrow: Duckrow) -> None:
 
 def test_pause_and_resume(duckrow: Duckrow) -> None:
     assert said(duckrow, "pause") == ("", "duckrow: everything is paused. To continue: duckrow resume\n", 0)
-    assert said(duckrow, "pause", "-p", "thesis")[1] == "duckrow: thesis is paused. To continue: duckrow resume\n"
+    paused = "duckrow: thesis is paused. To continue: duckrow resume --project thesis\n"
+    assert said(duckrow, "pause", "-p", "thesis")[1] == paused
     assert said(duckrow, "resume", "-p", "thesis") == (
         "",
         "duckrow: thesis continues; still paused: everything.\n",

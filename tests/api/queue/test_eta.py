@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -146,6 +147,14 @@ def test_a_run_ends_when_the_last_of_its_jobs_does_by_what_similar_ones_took() -
 def test_a_run_of_which_nothing_is_known_goes_on_at_its_pace() -> None:
     running = [attempt(steps(1), started_at=1000.0), attempt(steps(2), started_at=1000.0)]
     assert run_left_s(PretendRun(6, running), done=2, usual_s=30.0, now=1010.0) == 20 + 2 * 30 / 2
+
+
+def test_before_the_first_job_has_ended_only_similar_runs_tell() -> None:
+    running = [attempt(steps(2), started_at=1000.0)]
+    assert run_left_s(PretendRun(2, running, [steps(4)], known()), 0, math.inf, now=1005.0) == 40
+    unknown = job(1, id=9, command="./other", name="other")
+    assert run_left_s(PretendRun(2, running, [unknown], known()), 0, math.inf, now=1005.0) == math.inf
+    assert run_left_s(PretendRun(1, running), 0, math.inf, now=1005.0) == math.inf
 
 
 def test_of_a_long_run_the_first_that_wait_tell_about_the_others() -> None:

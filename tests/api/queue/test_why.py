@@ -159,17 +159,23 @@ def test_it_waits_to_be_tried_again(scene: Scene) -> None:
     attempt = scene.run()
     scene.shelf.requeue(attempt, Verdict(Outcome.FAILED, again=True, wait_s=3600), at(time.time()))
     (reason,) = scene.why(attempt.job.id)
-    assert reason.startswith("it starts in 59m")
+    assert reason.startswith("it is tried again in 59m")
 
 
 def test_a_time_that_has_come_keeps_nobody(scene: Scene) -> None:
     assert scene.why(not_before=time.time() - 1) == [SOON]
 
 
-@pytest.mark.parametrize(("paused", "named"), [("", "everything"), ("vision", "vision")])
-def test_everything_or_its_project_is_paused(scene: Scene, paused: str, named: str) -> None:
+@pytest.mark.parametrize(
+    ("paused", "told"),
+    [
+        ("", "everything is paused: duckrow resume"),
+        ("vision", "vision is paused: duckrow resume --project vision"),
+    ],
+)
+def test_everything_or_its_project_is_paused(scene: Scene, paused: str, told: str) -> None:
     scene.client.jobs.pause(paused)
-    assert scene.why(project="vision") == [f"{named} is paused: duckrow resume"]
+    assert scene.why(project="vision") == [told]
 
 
 def test_another_project_is_paused(scene: Scene) -> None:

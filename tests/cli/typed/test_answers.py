@@ -85,7 +85,7 @@ def test_a_paused_project_does_not_hide_that_no_daemon_runs(duckrow: DryDuckrow)
     duckrow("submit", "--begin", "+1h", "--", "true")
     duckrow("pause", "--project", "other")
     duckrow("down")
-    paused = "; other is paused (duckrow resume)"
+    paused = "; other is paused (duckrow resume --project other)"
     assert duckrow("ls").stderr == f"1 queued{paused}; the daemon is not running (duckrow up).\n"
 
 

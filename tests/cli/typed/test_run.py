@@ -31,6 +31,18 @@ def most_at_a_time(duckrow: DryDuckrow) -> int:
 # -- the list ------------------------------------------------------------------------------------------------------
 
 
+def test_a_list_without_commands_is_told(duckrow: DryDuckrow) -> None:
+    done = duckrow("run", "--slots", "1", write(duckrow, "\n# nothing yet\n"))
+    assert "there was no command to run" in done.stderr
+    assert "no command to run" not in duckrow("run", "--slots", "1", write(duckrow, "true\n")).stderr
+    assert "no command to run" not in duckrow("run", "--slots", "1", "--resume", write(duckrow, "true\n")).stderr
+
+
+def test_a_folder_in_place_of_a_list_is_refused(duckrow: DryDuckrow) -> None:
+    refused = duckrow("run", "--slots", "1", ".", ok=False)
+    assert (refused.returncode, refused.stderr) == (2, "duckrow: . is a folder, not a list of commands.\n")
+
+
 def test_the_exit_code_tells_and_the_end_says_what_failed(duckrow: DryDuckrow) -> None:
     assert duckrow("run", "--slots", "1", write(duckrow, "echo a\n\n# no job\necho b\n")).returncode == 0
     assert duckrow.sql("SELECT command FROM jobs ORDER BY id") == [("echo a",), ("echo b",)]

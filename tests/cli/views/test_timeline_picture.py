@@ -6,7 +6,7 @@ from random import Random
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duckrow.cli.views.timeline_picture import timeline_picture
@@ -38,6 +38,7 @@ def test_a_job_that_fits_nowhere_in_one_piece_makes_the_others_move_together() -
     assert [name for name, *_ in boxes(jobs, spans)].count("job 2") == 2
 
 
+@example(8732)  # a job that moves right after its start
 @given(st.integers(0, 1 << 32))
 def test_no_two_jobs_lie_over_each_other(seed: int) -> None:
     random = Random(seed)

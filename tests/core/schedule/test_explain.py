@@ -51,8 +51,9 @@ def test_a_job_that_nothing_holds_up_can_start_now() -> None:
     [
         ({"held": True}, "it is held: duckrow release"),
         ({"wait_s": 90.0}, "it starts in 1m 30s (--begin)"),
+        ({"wait_s": 90.0, "is_retry": True}, "it is tried again in 1m 30s"),
         ({"paused": ""}, "everything is paused: duckrow resume"),
-        ({"paused": "thesis"}, "thesis is paused: duckrow resume"),
+        ({"paused": "thesis"}, "thesis is paused: duckrow resume --project thesis"),
         ({"waits_for": ((12, OK),)}, "it waits for job 12 to succeed"),
         ({"waits_for": ((12, ANY),)}, "it waits for job 12 to end"),
         ({"waits_for": ((12, FAILED),)}, "it waits for job 12 to fail"),
@@ -84,7 +85,7 @@ def test_all_reasons_are_told_and_what_a_person_wants_comes_first() -> None:
     assert explain(everything) == [
         "it is held: duckrow release",
         "it starts in 5.0s (--begin)",
-        "thesis is paused: duckrow resume",
+        "thesis is paused: duckrow resume --project thesis",
         "it waits for job 12 to succeed",
         "it waits for job 13 to end",
         "thesis may run 1 job at a time, and 1 is running",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from duckrow.api.jobs.changed import Changed, look_at
 from duckrow.api.jobs.hold import set_held
 from duckrow.api.queue.views import JobView
+from duckrow.core.life.pausing import resume_command
 from duckrow.core.life.states import State, state_in_words
 from duckrow.core.life.wishes import Wish
 
@@ -86,7 +87,7 @@ def _why_not_resumed(client: Client, job: JobView) -> str:
         return f"{job.words} {state_in_words(job.state, job.outcome)}: it is not paused"
     pauses = client.jobs.pauses()
     if "" in pauses:
-        return f"{job.words} is paused because everything is: duckrow resume"
+        return f"{job.words} is paused because everything is: {resume_command('')}"
     if job.project in pauses:
-        return f"{job.words} is paused because {job.project} is: duckrow resume --project {job.project}"
+        return f"{job.words} is paused because {job.project} is: {resume_command(job.project)}"
     return f"{job.words} is not paused: duckrow why {job.id} says what it waits for"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duckrow.core.errors import UsageError
+from duckrow.core.life.pausing import resume_command
 from duckrow.core.life.wishes import Wish
 from duckrow.core.named_tuple import NamedTuple
 
@@ -40,7 +41,7 @@ def resume_queue(client: Client, project: str | None) -> StillPaused:
     if project is not None and project not in paused:
         raise UsageError(f"'{project}' is not paused.")
     if project is None and paused and "" not in paused:
-        raise UsageError(f"Not everything is paused, only {', '.join(paused)}: duckrow resume --project {paused[0]}")
+        raise UsageError(f"Not everything is paused, only {', '.join(paused)}: {resume_command(paused[0])}")
     client.jobs.unpause(project or "")
     left, alone = client.jobs.pauses(), client.jobs.suspended()
     running = [

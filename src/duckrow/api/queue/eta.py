@@ -74,9 +74,10 @@ def run_times_of(client: Client) -> RunTimes:
 
 
 def run_left_s(run: Progress, done: int, usual_s: float, now: float) -> float:
-    """How long a run will still take. `done`: how many of its jobs have ended. `now`: by the wall clock.
+    """How long a run will still take; infinite: nobody knows. `now`: by the wall clock.
 
-    `usual_s`: what those have taken on average, for jobs of which nothing is known.
+    `done`: how many of its jobs have ended. `usual_s`: what those have taken on average, for jobs of which nothing else
+    is known; infinite before the first has ended.
     """
     times = run.run_times
 
@@ -89,11 +90,13 @@ def run_left_s(run: Progress, done: int, usual_s: float, now: float) -> float:
     busy: list[float] = []
     for attempt in running:
         busy += [max(expected_s(attempt.job) - (now - attempt.started_at), 0.0)] * len(attempt.holds)
+    if math.inf in [*busy, *(job.expected_s for job in waiting)]:
+        return math.inf
     seats = max(run.seat_count, len(busy))  # more where they share GPUs by memory
     ends = walk_queue(seats, busy, waiting, {job.id for job in waiting}).ends_in_s
     mean_s = sum(job.expected_s for job in waiting) / len(waiting) if waiting else usual_s
     more = max(run.added - done - len(running) - len(waiting), 0)
-    return max([*busy, *ends.values()], default=0.0) + more * mean_s / max(seats, 1)
+    return max([*busy, *ends.values()], default=0.0) + (more * mean_s / max(seats, 1) if more else 0.0)
 
 
 def fill_etas(client: Client, views: Sequence[JobView], owners: Mapping[int, int]) -> None:

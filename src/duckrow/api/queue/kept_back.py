@@ -29,6 +29,7 @@ def _sentence(ids: Sequence[int] | set[int], how: str, verb: str) -> str:
 
 
 def _paused(project: str) -> str:
-    if not project:
-        return "The queue is paused. Still waiting. Type: duckrow resume"
-    return f"The project {project} is paused. Still waiting. Type: duckrow resume --project {project}"
+    from duckrow.core.life.pausing import resume_command
+
+    what = f"The project {project}" if project else "The queue"
+    return f"{what} is paused. Still waiting. Type: {resume_command(project)}"

@@ -89,6 +89,7 @@ def why(client: Client, job_id: int) -> list[str]:
             room=room,
             held=bool(facts.held),
             wait_s=None if facts.not_before is None else facts.not_before - now,
+            is_retry=facts.attempts > 0,
             paused="" if "" in pauses else facts.project if facts.project in pauses else None,
             waits_for=tuple((row.on_job_id, row.condition) for row in store.dependencies_of(job_id) if not row.met),
             limit=full[0] if full else None,

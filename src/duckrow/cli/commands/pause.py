@@ -13,6 +13,7 @@ from duckrow.cli.opening import client_of_verb
 from duckrow.cli.views.changed_jobs import exit_code, of_changed, say_refused
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.failures import compact_ids
+from duckrow.core.life.pausing import resume_command
 from duckrow.core.units import plural
 
 
@@ -40,7 +41,7 @@ def command(words: tuple[str, ...], project: str | None, stop_running: bool) -> 
     suspended = pause_queue(client, project, stop_running)
     if stop_running:
         say(f"duckrow: {plural(suspended, 'running job')} suspended. {_keeps(suspended)} GPU memory.")
-    say(f"duckrow: {project or 'everything'} is paused. To continue: duckrow resume")
+    say(f"duckrow: {project or 'everything'} is paused. To continue: {resume_command(project or '')}")
     return EXIT_OK
 
 

@@ -29,6 +29,8 @@ def refuse_program(file: str | None) -> None:
     if file in (None, "-"):
         return
     assert file is not None
+    if os.path.isdir(file):
+        raise UsageError(f"{file} is a folder, not a list of commands.")
     try:
         with open(file, "rb") as stream:
             text = os.fsdecode(stream.read(_LOOKED_AT_BYTES)) if os.path.isfile(file) else ""

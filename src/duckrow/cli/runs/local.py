@@ -225,6 +225,8 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
         with Client() as client:
             print_jobs(client.of_host(run.host_id))
         sys.stdout.flush()
+    if run.source is not None and not run.added + run.skipped + run.refused and not run.interrupts:
+        say("duckrow: there was no command to run: blank lines and lines that begin with # do not count.")
     left = _left(run, view)
     say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
     shared = _packing(run, view)

@@ -41,9 +41,11 @@ def _set_aside(client: Client) -> str:
 
 def _others(client: Client, some_wait: bool) -> str:
     pauses = client.pauses()
+    if pauses:
+        from duckrow.core.life.pausing import resume_command
     if "" in pauses:
-        return "; everything is paused (duckrow resume)"
-    note = f"; {', '.join(pauses)} {'is' if len(pauses) == 1 else 'are'} paused (duckrow resume)" if pauses else ""
+        return f"; everything is paused ({resume_command('')})"
+    note = "".join(f"; {project} is paused ({resume_command(project)})" for project in pauses)
     if not some_wait:
         return note
     from duckrow.api.clusters.standing import still_note

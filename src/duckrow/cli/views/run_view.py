@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -12,6 +13,7 @@ from duckrow.cli.views.log_tail import GrowingLines
 from duckrow.cli.views.run_report import Report
 from duckrow.core.devices.device import describe_devices
 from duckrow.core.jobs.job import LiveAttempt, shorten
+from duckrow.core.life.pausing import resume_command
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Observer, Progress
@@ -88,8 +90,8 @@ class RunView(Observer):
         if what == "refused":
             self.tell(detail)
         elif what == "paused":
-            what_is = "everything is" if "" in detail else f"{', '.join(detail)} is"
-            self.tell(f"{what_is} paused, so nothing starts. To continue: duckrow resume")
+            project = "" if "" in detail else detail[0]
+            self.tell(f"{project or 'everything'} is paused, so nothing starts. To continue: {resume_command(project)}")
         elif what == "waiting":
             self.tell(f"waiting for a free device: {'; '.join(detail)}. `duckrow gpus` shows who has them.")
         elif what == "gave-up":
@@ -148,7 +150,7 @@ class LiveView(RunView):
         self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stdout=False)
         self._drawn_at = 0.0
         self._judged_at = self.began_mono
-        self._ends_mono: float | None = None  # when all will be done, as far as we know
+        self._ends_mono = math.inf  # when all will be done, as far as we know
 
     def open(self) -> None:
         self._live.start()
@@ -211,9 +213,9 @@ class LiveView(RunView):
             words.append(f"{self.report.failed} failed")
         now = time.monotonic()
         words.append(format_duration(now - self.began_mono))
-        if known_total and done and done < total:
+        if known_total and done < total:
             self._judge(done, now)
-            if self._ends_mono is not None:
+            if self._ends_mono < math.inf:
                 words.append(f"ETA {format_duration(max(self._ends_mono - now, 0.0))}")
         return "  ".join(words)
 
@@ -225,7 +227,8 @@ class LiveView(RunView):
 
         assert self.run is not None
         self._judged_at = now
-        self._ends_mono = now + run_left_s(self.run, done, self.report.total_s / done, time.time())
+        usual_s = self.report.total_s / done if done else math.inf
+        self._ends_mono = now + run_left_s(self.run, done, usual_s, time.time())
 
 
 def make_view(watch: WatchOptions) -> RunView:

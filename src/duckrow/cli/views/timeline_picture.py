@@ -17,6 +17,7 @@ _STEPS = [1, 5, 10, 30]
 _STEPS += [count * _MINUTE for count in (1, 5, 10, 30)] + [count * _HOUR for count in (1, 2, 3, 6, 12)]
 _STEPS += [count * _DAY for count in (1, 2, 5, 10, 30, 100, 300, 1000)]
 _NEARLY = 1e-9
+_VISIBLE = 0.5  # the least width of a job
 
 
 class _Piece(NamedTuple):
@@ -69,7 +70,8 @@ def _box(
     piece: _Piece, top: float, shares: Sequence[float], jobs: Sequence[TraceJob], spans: JobSpans, scale: float
 ) -> str:
     number, share, span = piece.number, shares[piece.number], spans[piece.number]
-    x, width = _LEFT + piece.start * scale, max((piece.end - piece.start) * scale, 0.5)
+    least = _VISIBLE if (piece.start, piece.end) == (span.start, span.end) else 0.0  # a part need not be seen
+    x, width = _LEFT + piece.start * scale, max((piece.end - piece.start) * scale, least)
     y, high = top + (1 - piece.low - share) * _ROW, share * _ROW
     words = escape(f"job {number + 1}: {format_duration(span.end - span.start)}, {jobs[number].command[:80]}")
     return (

@@ -10,6 +10,7 @@ from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
 from duckrow.core.life.dependencies import in_words
+from duckrow.core.life.pausing import resume_command
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Comer, FirstStart, Front, Shadow
 from duckrow.core.schedule.decide import CORES, MEMORY, machine_has_room
@@ -47,6 +48,7 @@ class WaitingJob(NamedTuple):
     turn: Comer
     ahead: tuple[tuple[Comer, Ask], ...]  # the jobs before it, with what they ask for
     ahead_count: int
+    is_retry: bool = False
     shadow: Shadow | None = None  # when those that run will have ended
     machine: Machine = BARE
     room: Mapping[str, int] = {}  # what is left of the machine's cores and memory
@@ -78,9 +80,10 @@ def _wishes(job: WaitingJob) -> list[str]:
     if job.held:
         reasons.append("it is held: duckrow release")
     if job.wait_s is not None and job.wait_s > 0:
-        reasons.append(f"it starts in {format_duration(job.wait_s)} (--begin)")
+        left = format_duration(job.wait_s)
+        reasons.append(f"it is tried again in {left}" if job.is_retry else f"it starts in {left} (--begin)")
     if job.paused is not None:
-        reasons.append(f"{job.paused or 'everything'} is paused: duckrow resume")
+        reasons.append(f"{job.paused or 'everything'} is paused: {resume_command(job.paused)}")
     reasons += [f"it waits for {in_words(condition, job_id)}" for job_id, condition in job.waits_for]
     if job.limit is not None and job.limit[2] >= job.limit[1]:
         what, most, running = job.limit

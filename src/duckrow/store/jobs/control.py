@@ -72,6 +72,7 @@ class WaitingFacts(NamedTuple):
     created_at: float
     timeout_s: float | None
     grace_s: float
+    attempts: int  # how many there have been
     suspended: int
 
 

@@ -66,7 +66,7 @@ FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.ended_at IS NULL AND j.ho
 
 -- name: waiting_facts
 SELECT id, host_id, project, name, command, cwd, gpus, needs, held, not_before, priority, position, array_id, state,
-       outcome, detail, created_at, timeout_s, grace_s,
+       outcome, detail, created_at, timeout_s, grace_s, attempts,
        state IN ('starting', 'running') AND EXISTS (
            SELECT 1 FROM wishes w WHERE w.job_id = jobs.id AND w.wish GLOB 'suspended:*'
        ) AS suspended
