@@ -163,3 +163,9 @@ def test_a_list_is_read_as_its_lines_are_one_by_one(text: str) -> None:
     reader = CommandReader()
     lines = [command for line in text.split("\n")[:-1] if (command := reader._line(line)) is not None]
     assert CommandReader().feed(text) == lines
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_mark_with_which_some_editors_begin_a_file_is_not_part_of_a_command(mark: str) -> None:
+    reader = CommandReader()
+    assert reader.feed(mark) + reader.feed("echo a\necho \ufeff") + reader.finish() == ["echo a", "echo \ufeff"]

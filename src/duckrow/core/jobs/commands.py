@@ -20,8 +20,11 @@ class CommandReader:
         self._blocks = ShellBlocks() if blocks else None
         self._partial = ""  # text after the last newline
         self._lines: list[str] = []  # lines of a command that is not complete
+        self._is_first = True
 
     def feed(self, text: str) -> list[str]:
+        if self._is_first and text:  # some editors begin a file with a mark that nobody sees
+            self._is_first, text = False, text.removeprefix("\ufeff")
         *lines, self._partial = (self._partial + text).split("\n")
         if self._delimiter is not None or self._blocks is not None:
             return [command for line in lines if (command := self._line(line)) is not None]
