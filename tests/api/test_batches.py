@@ -10,7 +10,7 @@ import pytest
 from duckrow.api.client import Client
 from duckrow.api.clusters import tender
 from duckrow.api.clusters.standing import jobs_in_words, why_it_waits
-from duckrow.api.clusters.tender import Tender
+from duckrow.api.clusters.tender import Tender, rest_after
 from duckrow.api.clusters.watch import WatchedRuns, batches_of, still_batches
 from duckrow.api.jobs.hold import hold, release
 from duckrow.api.jobs.kill import kill
@@ -238,3 +238,8 @@ def test_what_slurm_says_of_its_jobs_is_told_in_words() -> None:
     assert jobs_in_words(standing) == "7_0 run; 7_1, 7_2 wait (Resources)"
     held = Standing("", [], {"7_1": "launch failed requeued held"}, {"7_1": "launch failed requeued held"})
     assert "SLURM holds job 7_1 (launch failed requeued held)" in why_it_waits("b", held)[-1]
+
+
+@pytest.mark.parametrize(("took_s", "rests_s"), [(0.001, 0.2), (0.05, 1.0), (6.0, 2.0)])
+def test_who_waits_looks_less_often_if_that_is_slow_but_never_rests_for_long(took_s: float, rests_s: float) -> None:
+    assert rest_after(took_s, least_s=0.2) == rests_s

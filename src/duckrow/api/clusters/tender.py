@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 COPY_S = 0.2  # between two looks at the folders of batches
 _GLANCE_S = 0.05  # between two glances whether a batch has ended
 _SHARE = 20  # if one takes long, because there are many runs or no core is free, rest this many times as long
+_LONGEST_REST_S = 2.0  # but no longer: one sbatch may take seconds, and then somebody waits for its runs
+
+
+def rest_after(took_s: float, least_s: float) -> float:
+    """How long to rest after a look that took this long."""
+    return min(max(least_s, _SHARE * took_s), _LONGEST_REST_S)
+
+
 NOW_AND_THEN_S = 30.0  # how often commands that only look ask the cluster
 WAITING_S = 3.0  # how often waiting commands ask the cluster
 PATIENCE_S = 5.0  # how long a command waits for the answer; one that asks again need not wait
@@ -94,13 +102,13 @@ class Tender:
         if ended or began - self._copied_at >= self._rest_s:
             self.submit(WAITING_S, patience_s=0.0)
             self._copied_at = time.monotonic()
-            self._rest_s = max(COPY_S, _SHARE * (self._copied_at - began))
+            self._rest_s = rest_after(self._copied_at - began, COPY_S)
         return ended
 
     def _has_ended(self, now: float) -> bool:
         """Whether one of the batches has, which we have not copied yet."""
         ended = self._batches is not None and self._batches.any_has_all_results()
-        self._glance_at = now + max(_GLANCE_S, _SHARE * (time.monotonic() - now))
+        self._glance_at = now + rest_after(time.monotonic() - now, _GLANCE_S)
         return ended
 
     def standings(self) -> dict[int, Standing]:
