@@ -22,7 +22,7 @@ def test_each_metric_of_a_job_is_a_curve_with_its_last_value(
     queue.report(job, {"epoch": 5, "loss": 2.0, "note": "warm"}, {"epoch": 6, "loss": None}, {"epoch": 7, "loss": 1.0})
     told = {item["metric"]: item for item in curves_of_job(queue.client, job, 100)["items"]}
     assert told["loss"] == {"metric": "loss", "last": 1.0, "points": [(5, 2.0), (7, 1.0)]}
-    assert told["epoch"]["points"] == [(0, 5), (1, 6), (2, 7)], "a step is no step of itself"
+    assert told["epoch"]["points"] == [(0, 5), (1, 6), (2, 7)], "the step is not drawn over itself"
     assert (told["note"]["last"], told["note"]["points"]) == ("warm", [])
     assert metrics_of(queue.client, queue.client.job(job).as_json())["loss"] == 1.0
     monkeypatch.setattr(metric_curves, "_MOST_METRICS", 1)
