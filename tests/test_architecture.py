@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Engine
 from duckrow.scheduler.state.host_state import HostState
 from tests.sources import dotted, nodes_of, tree_of

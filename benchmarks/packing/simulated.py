@@ -18,7 +18,8 @@ from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
-from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.parameters import text_of

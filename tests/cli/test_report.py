@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckrow.cli.views.run_report import Report
-from duckrow.core.jobs.job import Exit, LiveAttempt
+from duckrow.core.jobs.attempt import Exit, LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from tests.core.language import attempt, job

@@ -8,7 +8,8 @@ from typing import Any
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, cpu_seats, parse_gpus
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.decide import choose_starts
 
 WAITS = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
-from duckrow.core.jobs.job import Exit, FirstProcess, Stop
+from duckrow.core.jobs.attempt import Exit, FirstProcess, Stop
 from duckrow.core.life.states import Outcome, State
 from tests.core.language import attempt, job
 

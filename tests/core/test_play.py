@@ -14,7 +14,8 @@ from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, cpu_seats,
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import is_packed
 from duckrow.core.devices.policy import Policy
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.backfill import MOST_OVERTAKERS, TOGETHER_S
 from duckrow.core.schedule.decide import Start, decide, plain_ask
 from duckrow.core.schedule.placement import place, refusal

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import cpu_seats
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Engine, Reactor, Report, Started, StartOrder
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Started, Vanished
 from duckrow.engines.dry.engine import DryEngine

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from queue import Empty, SimpleQueue
 from signal import SIGKILL, SIGTERM
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import CoreTime, Ended, NotStarted, Reactor, Report, Started, StartOrder, Vanished
 from duckrow.engines.lined_up import LinedUp
 

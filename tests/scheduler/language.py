@@ -22,7 +22,8 @@ from typing import Any
 from duckrow.core.devices.inventory import Seat, cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import NO_POLICY, Policy
-from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.wishes import DeviceWish, SignalWish, Wish
 from duckrow.core.ports import Health, Observer
 from duckrow.core.units import parse_size_mb

@@ -7,7 +7,8 @@ from typing import Any
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE
-from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import Exit, LiveAttempt
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.hosts import DAEMON, HostStore

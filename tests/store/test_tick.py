@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from duckrow.core.errors import IllegalTransition
-from duckrow.core.jobs.job import Exit, Stop
+from duckrow.core.jobs.attempt import Exit, Stop
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.folder.state_folder import Folder

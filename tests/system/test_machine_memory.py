@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from duckrow.core.jobs.job import Exit
+from duckrow.core.jobs.attempt import Exit
 from duckrow.core.life.states import Outcome
 from duckrow.scheduler.memory.more_memory import MemoryRetries
 from tests.conftest import Duckrow

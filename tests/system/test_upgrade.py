@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.core.jobs.job import ATTEMPTS_PER_JOB
+from duckrow.core.jobs.attempt import ATTEMPTS_PER_JOB
 from duckrow.engines.local.processes.processes import tag_of
 from duckrow.kernel.process import boot_id
 from duckrow.store.sqlite.connection import migrations

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Device
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.protocol import Protocol

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import StartOrder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.errors import IllegalTransition, StateError
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Engine, GpuReader, MpsServer, Observer, Reactor
 from duckrow.scheduler.crashpoints import reach

@@ -20,7 +20,7 @@ from duckrow.clusters.pilots import TIME_LIMIT, TOLD_TO_END, PilotFolder, read_p
 from duckrow.clusters.port import Cluster, JobFacts, OwnJob
 from duckrow.clusters.shared_files import is_full, names
 from duckrow.core.errors import DuckrowError
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.life.wishes import Wish

@@ -16,7 +16,8 @@ from duckrow.api.queue.eta import ExpectedTimes, SharedEtas, run_left_s
 from duckrow.api.queue.listing import listing
 from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.devices.machine import Machine
-from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.schedule.run_times import RunTimes
 from duckrow.store.folder.state_folder import Folder

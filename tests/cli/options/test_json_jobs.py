@@ -17,7 +17,8 @@ from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import Exit, JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import Exit, LiveAttempt
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Observer

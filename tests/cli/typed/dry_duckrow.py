@@ -41,7 +41,7 @@ from duckrow.api import session
 from duckrow.api.client import Client
 from duckrow.api.machine.daemon import running_daemon
 from duckrow.cli.main import run_cli
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import JobSpec, check_name, name_of_command, shorten
-from tests.core.language import attempt, job
 
 
 @pytest.mark.parametrize(
@@ -125,17 +124,6 @@ def test_zero_gpus_is_a_request_and_a_limit_of_zero_is_none() -> None:
     assert JobSpec("true", "/", gpus=0).gpus == 0
     with pytest.raises(UsageError, match="A time limit of 0 would stop the job at once"):
         JobSpec("true", "/", timeout_s=0.0)
-
-
-def test_every_attempt_of_every_job_has_a_number_of_its_own() -> None:
-    attempts = [attempt(job(id=job_id), number=number) for job_id in (1, 2, 3) for number in (1, 2, 999)]
-    assert len({each.id for each in attempts}) == len(attempts)
-
-
-def test_the_deadline_counts_from_the_start() -> None:
-    assert attempt(job(timeout_s=60.0), started_mono=1000.0).deadline_mono == 1060.0
-    assert attempt(job(timeout_s=0.0), started_mono=1000.0).deadline_mono == 1000.0
-    assert attempt(job()).deadline_mono is None
 
 
 def test_a_short_text_is_only_put_on_one_line() -> None:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book, unbook
 from duckrow.core.devices.needs import Ask
-from duckrow.core.jobs.job import Exit, LiveAttempt, QueuedJob, Stop
+from duckrow.core.jobs.attempt import Exit, LiveAttempt, Stop
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.backfill import Shadow
 from duckrow.core.schedule.decide import (

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, book
 from duckrow.core.devices.needs import Ask
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.backfill import ExpectedOf, Shadow, may_be_passed
 from duckrow.core.schedule.decide import decide
 from duckrow.core.schedule.explain import WaitingJob, explain

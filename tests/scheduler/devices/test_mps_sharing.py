@@ -15,7 +15,7 @@ from duckrow.core.devices.inventory import WHOLE, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.policy import Policy
-from duckrow.core.jobs.job import Exit, LiveAttempt
+from duckrow.core.jobs.attempt import Exit, LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gpu
 from duckrow.scheduler.devices.mps_sharing import MOST_CLIENTS, MpsSharing

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from duckrow.core.jobs.job import LiveAttempt, Stop
+from duckrow.core.jobs.attempt import LiveAttempt, Stop
 from duckrow.core.life.states import Outcome, State
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life import wishes as wishes_module

@@ -12,7 +12,8 @@ from duckrow.core.clock import Now
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import WHOLE, Seat
 from duckrow.core.devices.set_aside import SetAside
-from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Gone, Started

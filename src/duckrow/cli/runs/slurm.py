@@ -15,7 +15,8 @@ from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.commands import LAST
-from duckrow.core.jobs.job import Exit, FirstProcess, JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import Exit, FirstProcess, LiveAttempt
+from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State

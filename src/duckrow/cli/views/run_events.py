@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from duckrow.core.devices.inventory import visible_devices
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Observer
 

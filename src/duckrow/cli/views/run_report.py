@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from duckrow.cli.console import clean
-from duckrow.core.jobs.job import LiveAttempt, shorten
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import shorten
 from duckrow.core.life.failures import essence
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome

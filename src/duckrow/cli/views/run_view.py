@@ -12,7 +12,8 @@ from duckrow.cli.options.verb_options import WatchOptions
 from duckrow.cli.views.log_tail import GrowingLines
 from duckrow.cli.views.run_report import Report
 from duckrow.core.devices.device import describe_devices
-from duckrow.core.jobs.job import LiveAttempt, shorten
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import shorten
 from duckrow.core.life.pausing import resume_command
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome

@@ -10,7 +10,8 @@ from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, unbook
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, is_packed
-from duckrow.core.jobs.job import DEFAULT_PRIORITY, LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import DEFAULT_PRIORITY, QueuedJob
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.protocol import Protocol
 from duckrow.core.schedule.placement import place

@@ -9,7 +9,8 @@ from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.inventory import Ledger, Seat, book
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob, Stop
+from duckrow.core.jobs.attempt import LiveAttempt, Stop
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import ExpectedOf, FirstStart, Front, Shadow, unknown

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from duckrow.core.devices.inventory import WHOLE, Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import is_packed
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.schedule.decide import AskOf
 from duckrow.core.schedule.forecast import BusyDevices, ExpectedLoad
 from duckrow.core.schedule.run_times import ExpectedTime, TimeBasis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
 
 

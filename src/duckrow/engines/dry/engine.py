@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from signal import SIGKILL, SIGTERM
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import (
     CoreTime,
     Ended,

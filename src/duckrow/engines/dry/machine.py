@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import CoreTime, Health
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf

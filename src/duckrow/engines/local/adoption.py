@@ -6,7 +6,7 @@ outweighs evidence that exists.
 
 from __future__ import annotations
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import NeverBegan, Vanished
 from duckrow.engines.local.keeper.journal import Journal, Record

@@ -9,7 +9,8 @@ from duckrow.core.devices.gpu_faults import Fault, healthy
 from duckrow.core.devices.gpu_suspicion import Blame, Effect, Failure, Suspect, effect_of
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.set_aside import SetAside
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.ports import Observer, Reading

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import wants_whole_gpus
 from duckrow.core.devices.neighbours import Neighbour
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.backfill import Turn
 from duckrow.core.schedule.decide import AskOf

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from duckrow.core.devices.needs import needs_from
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import CoreTime
 from duckrow.core.schedule.pace import Finished, best_pace, first_number, next_number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from duckrow.core.jobs.job import ATTEMPTS_PER_JOB
+from duckrow.core.jobs.attempt import ATTEMPTS_PER_JOB
 from duckrow.core.memory.attribution import Owners
 from duckrow.core.ports import Reading
 from duckrow.scheduler.state.host_state import HostState

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from duckrow.core.errors import UsageError
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.commands import CommandReader
-from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.scheduler.devices.neighbours import why_nothing_starts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import Exit, LiveAttempt
+from duckrow.core.jobs.attempt import Exit, LiveAttempt
 from duckrow.core.life.retry import Verdict, after_end
 from duckrow.core.life.states import Outcome, State, left_behind, outcome_of
 from duckrow.core.memory.use import Use

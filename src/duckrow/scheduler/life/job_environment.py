@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Container, Mapping
 
 from duckrow.core.devices.inventory import WHOLE, visible_devices
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 
 
 def extra_environment(

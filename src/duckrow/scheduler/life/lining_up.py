@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import has_room
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Engine
 from duckrow.core.schedule.decide import choose_successors
 from duckrow.scheduler.state.host_state import HostState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from duckrow.core.devices.needs import needs_from
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import Observer
 from duckrow.scheduler.state.told import Told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Engine, Reactor
 from duckrow.kernel.process import open_pidfd_of
 from duckrow.scheduler.hosts.host import Host

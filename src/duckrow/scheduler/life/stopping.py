@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.scheduler.life.suspending import Suspending
 from duckrow.store.attempts.attempts import AttemptStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Engine
 from duckrow.store.life.suspension import SuspensionStore
 

@@ -11,7 +11,7 @@ from duckrow.core.clock import Now
 from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import DuckrowError, IllegalTransition
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import LIVE, Outcome, State
 from duckrow.core.life.wishes import Wish, is_kill, signal_of
 from duckrow.core.ports import Engine

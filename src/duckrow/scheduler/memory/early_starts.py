@@ -9,7 +9,8 @@ from duckrow.core.devices.device import Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import needs_from
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.states import Outcome
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.state.host_state import HostState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import WHOLE
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.enforcement import Holding, gives_way
 from duckrow.core.units import format_mb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Needs, needs_from, with_margin
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.memory.more_memory import RanOut, next_host_needs, next_needs

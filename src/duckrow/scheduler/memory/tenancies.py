@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs, needs_from, with_margin
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.course import Course, Tenancy, agreed, slack_of
 from duckrow.core.memory.knowledge import Basis, RecipePeak
 from duckrow.core.memory.prediction import expected_of

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from duckrow.core.devices.inventory import WHOLE
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.observation import FRESH_S
 from duckrow.core.ports import Observer, Reactor
 from duckrow.devices.locks.gpu_locks import GpuLocks

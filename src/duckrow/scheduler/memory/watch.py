@@ -9,7 +9,8 @@ from duckrow.core.devices.inventory import has_room
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import noticeable_mb
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.attribution import Owners, Tenant
 from duckrow.core.memory.use import Use
 from duckrow.core.ports import Engine, GpuReader, Reactor, Reading

@@ -14,7 +14,7 @@ from duckrow.clusters.port import Cluster
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import ask_of
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import KILLING_SIGNALS, Outcome, State
 from duckrow.core.life.wishes import kill_wish

@@ -13,7 +13,8 @@ from duckrow.core.devices.inventory import parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import NO_NEEDS, Needs
 from duckrow.core.errors import DuckrowError
-from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.retry import Verdict
 from duckrow.core.ports import Observer
 from duckrow.core.simulation.trace_job import JobSpan, SimulatedGpus, TraceJob

@@ -10,7 +10,8 @@ from duckrow.core.devices.device import Reservations, only_gpus
 from duckrow.core.devices.inventory import Ledger, Seat, book, unbook
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.set_aside import SetAside
-from duckrow.core.jobs.job import JobSpec, LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.life.retry import Verdict
 from duckrow.core.memory.knowledge import Knowledge
 from duckrow.core.memory.observation import Observation

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs, needs_from
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.schedule.decide import CORES, MEMORY
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.device import Reservations
-from duckrow.core.jobs.job import LiveAttempt, QueuedJob
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.folder.state_folder import Folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
-    from duckrow.core.jobs.job import LiveAttempt
+    from duckrow.core.jobs.attempt import LiveAttempt
 
 
 def key_of(attempt: LiveAttempt) -> dict[str, int]:

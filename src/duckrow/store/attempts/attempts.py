@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable
 
 from duckrow.core.clock import Now
-from duckrow.core.jobs.job import Exit, FirstProcess, LiveAttempt, QueuedJob, Stop
+from duckrow.core.jobs.attempt import Exit, FirstProcess, LiveAttempt, Stop
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.life.states import Outcome, State
 from duckrow.store.attempts.attempt_key import key_of
 from duckrow.store.attempts.reservation_json import reservations_from, text_of

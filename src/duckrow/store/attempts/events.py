@@ -8,7 +8,7 @@ from duckrow.store.sqlite.database import Database
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
-    from duckrow.core.jobs.job import LiveAttempt
+    from duckrow.core.jobs.attempt import LiveAttempt
 
 _SQL = load_queries("events")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.devices.needs import Needs, needs_from
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.store.attempts.attempt_key import key_of
 from duckrow.store.attempts.reservation_json import reservations_from, text_of
 from duckrow.store.sqlite.connection import load_queries

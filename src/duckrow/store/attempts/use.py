@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from duckrow.core.devices.needs import needs_from
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.memory.course import Course, course_of
 from duckrow.core.memory.use import Point, Use
 from duckrow.store.attempts.attempt_key import key_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import Reactor
 from duckrow.engines.local.cgroups.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups.cgroups import tags_by_group

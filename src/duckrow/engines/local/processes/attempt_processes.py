@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
 from duckrow.engines.local.processes.children import Children
 from duckrow.engines.local.processes.orphans import Orphans
