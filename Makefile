@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # duckrow alone, without what only its tests need
 PROGRAM := $(VENV)/.program
 
-.PHONY: help demo test check ready bench bench-check soak clean
+.PHONY: help demo test pytest check ready bench bench-check soak clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 13
@@ -43,8 +43,11 @@ ready: $(STAMP)
 	$(BIN)/python -m compileall -q src
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only --quiet --quiet >/dev/null || true
 
+# What takes one core for a while is done beside what takes all.
 test: $(STAMP)  ## all of it: what CI runs
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target check ready
+	$(MAKE) --no-print-directory --jobs=2 check pytest
+
+pytest: ready
 	COVERAGE_CORE=$(CORE) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov=duckrow --cov-report=
 	$(BIN)/python -m tests.coverage_floors
 

@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, AnyStr, NamedTuple
 
 from duckrow.kernel.process import identity_of, pid_in
@@ -88,7 +88,7 @@ class Order:
         return not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
 
     def is_ours(self) -> bool:
-        first, second = [*self.arguments, "", ""][:2]
+        first, second = [*_without_flag(self.arguments), "", ""][:2]
         return (
             (first, second) == ("-m", "duckrow")
             or "duckrow.cli.main" in second
@@ -98,6 +98,11 @@ class Order:
     def key(self, kind: str = "") -> Key:
         start = sorted((name, value) for name, value in self.env.items() if name.startswith(AT_START))
         return Key(kind or ("web" if "web" in self.arguments else ""), tuple(start))
+
+
+def _without_flag(arguments: list[str]) -> list[str]:
+    """`-P`: the first place to look for modules is not where the program or its user is."""
+    return arguments[1:] if arguments[:1] == ["-P"] else arguments
 
 
 # -- the side of who wants a process -------------------------------------------------------------------------------
@@ -392,18 +397,31 @@ def _run_and_end(arguments: list[str]) -> None:
     os._exit(code & 0xFF)
 
 
-def _run(arguments: list[str]) -> None:
-    """What `python ARGUMENTS` does before its end."""
-    sys.orig_argv = [sys.executable, *arguments]
+def _run(given: list[str]) -> None:
+    """What `python GIVEN` does before its end."""
+    sys.orig_argv = [sys.executable, *given]
+    arguments = _without_flag(given)
+    sys.path[:1] = [_first_place(arguments)] if arguments is given else []
     if arguments[0] == "-c":
-        sys.argv, sys.path[0] = ["-c", *arguments[2:]], ""
-        exec(arguments[1], {"__name__": "__main__"})
+        sys.argv = ["-c", *arguments[2:]]
+        exec(_compiled(arguments[1], "<string>"), {"__name__": "__main__"})
     elif arguments[0] == "-m":
-        sys.argv, sys.path[0] = arguments[1:], os.getcwd()
+        sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
-        sys.argv, sys.path[0] = arguments, os.path.dirname(os.path.abspath(arguments[0]))
+        sys.argv = arguments
         main = sys.modules["__main__"] = ModuleType("__main__")
         loader = SourceFileLoader("__main__", arguments[0])
         vars(main).update(__file__=arguments[0], __cached__=None, __loader__=loader, __builtins__=builtins)
-        exec(compile(Path(arguments[0]).read_bytes(), arguments[0], "exec"), vars(main))
+        exec(_compiled(Path(arguments[0]).read_bytes(), arguments[0]), vars(main))
+
+
+def _first_place(arguments: list[str]) -> str:
+    """Where modules are looked for first."""
+    places = {"-c": "", "-m": os.getcwd()}
+    return places[arguments[0]] if arguments[0] in places else os.path.dirname(os.path.abspath(arguments[0]))
+
+
+def _compiled(source: str | bytes, name: str) -> CodeType:
+    """Without what this module has from the future: functions would not be those that an interpreter compiles."""
+    return compile(source, name, "exec", dont_inherit=True)

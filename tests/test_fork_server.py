@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ json.dump({
     "signals": {number: str(signal.getsignal(number)) for number in signal.valid_signals()}, "mask": os.umask(0o22),
     "streams": [[s.encoding, s.errors, s.line_buffering, s.fileno()] for s in (sys.stdin, sys.stdout, sys.stderr)],
     "read": sys.stdin.read(), "limits": resource.getrlimit(resource.RLIMIT_NOFILE),
-    "main": sys.modules["__main__"].__dict__["__name__"],
+    "main": sys.modules["__main__"].__dict__["__name__"], "compiled": (lambda: 0).__code__.co_flags,
 }, sys.stderr)
 sys.exit(int(sys.argv[1]))
 """
@@ -36,9 +37,9 @@ def _first_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fork_server, "WORTH_A_SERVER", 1)
 
 
-def look(kind: Any, duckrow: Duckrow, **options: Any) -> tuple[int, bytes, dict[str, Any]]:
+def look(kind: Any, duckrow: Duckrow, flags: list[str], **options: Any) -> tuple[int, bytes, dict[str, Any]]:
     (duckrow.work / "look.py").write_text(LOOK)
-    command = [*duckrow.command()[:1], "look.py", "3", "caf\udce9"]
+    command = [*duckrow.command()[:1], *flags, "look.py", "3", "caf\udce9"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with kind(command, cwd=duckrow.work, env={**duckrow.env, "WORD": "é"}, **pipes, **options) as process:
         assert getattr(process, "is_forked", False) == (kind is Script)
@@ -46,11 +47,14 @@ def look(kind: Any, duckrow: Duckrow, **options: Any) -> tuple[int, bytes, dict[
     return process.returncode, written, json.loads(seen)
 
 
+@pytest.mark.parametrize("flags", [[], ["-P"]])
 @pytest.mark.parametrize("new_session", [False, True])
-def test_a_forked_script_sees_what_a_started_one_sees(duckrow: Duckrow, new_session: bool) -> None:
+def test_a_forked_script_sees_what_a_started_one_sees(duckrow: Duckrow, new_session: bool, flags: list[str]) -> None:
+    if flags and sys.version_info < (3, 11):
+        pytest.skip("-P is of Python 3.11")
     with open(os.devnull, "rb") as file:
         options: dict[str, Any] = {"pass_fds": (file.fileno(),), "start_new_session": new_session}
-        started, forked = (look(kind, duckrow, **options) for kind in (subprocess.Popen, Script))
+        started, forked = (look(kind, duckrow, flags, **options) for kind in (subprocess.Popen, Script))
     assert forked[:2] == started[:2] == (3, b"written")
     assert {name: forked[2][name] for name in started[2] if forked[2][name] != started[2][name]} == {}
 
@@ -131,6 +135,17 @@ def test_a_daemon_that_a_forked_command_starts_is_forked_and_no_child_of_it(duck
     pid = duckrow.up("--slots", "1")
     assert f"DUCKROW_HOME={duckrow.home}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     assert "fork_server" in Path(f"/proc/{pid}/cmdline").read_text()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="-P is of Python 3.11")
+def test_our_program_is_forked_also_if_it_is_to_look_for_modules_nowhere_else(duckrow: Duckrow) -> None:
+    python, *words = duckrow.command("ls")
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Program([python, "-P", *words], env=duckrow.env, text=True, **pipes) as process:
+        assert process.is_forked
+        said = process.communicate(timeout=DEADLINE_S)
+    plain = duckrow("ls")
+    assert (*said, process.returncode) == (plain.stdout, plain.stderr, 0)
 
 
 @pytest.mark.parametrize("name", fork_server.ONLY_AT_START)

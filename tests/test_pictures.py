@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fake_nvml.plugin import library_or_skip
+from tests.fake_nvml.library import library_or_skip
 from tests.pictures import FOLDER, SCENES, take, text_of
 from tests.shown import differences
 

@@ -17,6 +17,7 @@ from tests.conftest import until
 from tests.fake_nvml import FakeGpus, NoCompiler, Place
 from tests.fake_nvml.asking import MB, Nvml
 from tests.fake_nvml.fakegpu import started
+from tests.fake_nvml.library import library_or_skip
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
@@ -377,8 +378,6 @@ def test_the_library_is_built_once_however_many_want_it(monkeypatch: pytest.Monk
 
 
 def test_without_a_compiler_a_laptop_skips_and_ci_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from tests.fake_nvml.plugin import library_or_skip  # pytest wants to load it first
-
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CI", raising=False)

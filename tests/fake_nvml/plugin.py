@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fake_nvml import FakeGpus, NoCompiler, shared_object
+from tests.fake_nvml import FakeGpus
 from tests.fake_nvml.asking import Nvml
-
-
-def library_or_skip() -> Path:
-    """A laptop need not have a C compiler; CI must."""
-    try:
-        return shared_object()
-    except NoCompiler as error:
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail(str(error))
-        pytest.skip(str(error))
+from tests.fake_nvml.library import library_or_skip
 
 
 @pytest.fixture(scope="session")

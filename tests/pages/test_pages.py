@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fake_nvml.plugin import library_or_skip
+from tests.fake_nvml.library import library_or_skip
 from tests.pages.arounds import AROUND
 from tests.pages.machine import can_have_own_network
 from tests.pages.reading import Block, blocks, pages_with_commands

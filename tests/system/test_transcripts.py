@@ -57,7 +57,7 @@ def test_pause_and_resume(duckrow: Duckrow) -> None:
         0,
     )
     assert said(duckrow, "resume") == ("", "duckrow: everything continues.\n", 0)
-    assert said(duckrow, "resume", "-p", "thesis") == ("", "duckrow: 'thesis' is not paused.\n", 2)
+    assert said(duckrow, "resume", "-p", "thesis") == ("", "duckrow: 'thesis' is not paused.\n", 1)
 
 
 def test_rerun(duckrow: Duckrow) -> None:

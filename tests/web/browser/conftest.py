@@ -19,7 +19,6 @@ from tests.web.browser.needs import (
     Dialog,
     Error,
     Page,
-    Response,
     expect,
     missing,
     sync_playwright,
@@ -36,7 +35,8 @@ UNUSED = (
     "AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose HttpsUpgrades HttpsFirstBalancedModeAutoEnable "
     "LensOverlay MediaRouter OptimizationHints PaintHolding PreconnectToSearch ThirdPartyStoragePartitioning"
 ).split()
-SWITCHES = ["--no-sandbox", f"--disable-features={','.join(UNUSED)}"]
+# Another process that draws, without a GPU, takes a tenth of all that a page costs.
+SWITCHES = ["--no-sandbox", "--in-process-gpu", f"--disable-features={','.join(UNUSED)}"]
 
 
 @pytest.fixture(scope="package")
@@ -96,22 +96,18 @@ class Complaints(list[str]):
             "console": self._hear_console,
             "pageerror": self._hear_error,
             "dialog": self._hear_dialog,
-            "response": self._hear_answer,
         }
 
     def _hear_console(self, message: ConsoleMessage) -> None:
+        """Also of answers that are errors. To hear of all sixty of a page is most of what a test itself takes."""
         if message.type in ("error", "warning"):
-            self.append(message.text)
+            self.append(f"{message.text} {message.location['url']}")
 
     def _hear_error(self, error: Error) -> None:
         self.append(f"{error}")
 
     def _hear_dialog(self, dialog: Dialog) -> None:
         self.append(f"a dialog: {dialog.message}")
-
-    def _hear_answer(self, answer: Response) -> None:
-        if answer.status >= 400:
-            self.append(f"{answer.status} {answer.url}")
 
 
 @pytest.fixture

@@ -171,9 +171,11 @@ class LiveServer:
 
     def clear(self) -> None:
         """Nothing is left of what a test did."""
-        for project in self.api("/status")["paused_projects"]:
+        status = self.api("/status")
+        for project in status["paused_projects"]:
             self.api("/queue/resume", {"project": project})
-        self.api("/queue/resume", {})
+        if status["paused"]:
+            self.api("/queue/resume", {})
         counts = self.api("/jobs?per_page=1")["counts"]
         if set(counts) & {"queued", *LIVE}:
             self.api(

@@ -184,8 +184,19 @@ def test_an_undo_that_fails_is_told(live_server: LiveServer, open_page: Open, co
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(card(page, 1)).to_have_count(0)
     told = json.dumps({"error": {"sentence": "The daemon does not answer.", "hint": None}})
-    page.route("**/api/v1/devices", lambda route: route.fulfill(status=503, body=told), times=1)
+
+    def refuse(route: Route) -> None:
+        """But not what the page asks for all the time."""
+        if route.request.method == "GET":
+            route.fallback()
+        else:
+            route.fulfill(status=503, body=told)
+
+    page.route("**/api/v1/devices", refuse)
     page.get_by_role("button", name="Undo").last.click()
     expect(page.locator(".toast.is-problem")).to_contain_text("The daemon does not answer.")
+    page.unroute("**/api/v1/devices")
+    (complaint,) = complaints
+    assert re.search("status of 503 .*/api/v1/devices$", complaint)
     complaints.clear()
     add_gpu_1(page)

@@ -31,7 +31,7 @@ def test_more_windows_than_connections_with_a_running_job_each_are_all_served_ov
 ) -> None:
     job = live_server.running(live_server.training(rate=0.1, steps=6000, pause_s=0.1))
     streams = Streams()
-    with browser.new_context() as context:
+    with browser.new_context(reduced_motion="reduce") as context:  # or all of them would draw it all the time
         context.set_default_timeout(PATIENCE_MS)
         context.add_init_script(LOG_IN.format(url=live_server.url, session=session))
         pages = [context.new_page() for _ in range(CONNECTIONS + 1)]
