@@ -99,7 +99,7 @@ class Play:
         now = self._clock.now()
         for attempt_id, process in self._machine.processes.items():
             if attempt_id not in self._runs and not process.is_gone(now.mono):
-                self._runs[attempt_id] = Running(self._shapes[attempt_id // 1_000_000 - self._first_job()])
+                self._runs[attempt_id] = Running(self._shape_of(attempt_id))
         self._runs = {id: run for id, run in self._runs.items() if not self._machine.processes[id].is_gone(now.mono)}
         before = {id: run.mb for id, run in self._runs.items()}
         ran_out = self._gpu.step(list(self._runs.values()))
@@ -128,8 +128,10 @@ class Play:
             with open(f"{folder}/metrics.jsonl", "w", encoding="utf-8") as file:
                 file.write(json.dumps({"_time": at, "step": step}) + "\n")
 
-    def _first_job(self) -> int:
-        return min(self._machine.processes) // 1_000_000
+    def _shape_of(self, attempt_id: int) -> Shape:
+        """Each round adds them to the same queue, in their order; they need not start in that order."""
+        job_id = attempt_id // 1_000_000
+        return self._shapes[(job_id - 1) % len(self._shapes)]
 
     def _end(self, attempt_id: int, code: int) -> None:
         self._machine.processes[attempt_id].end(self._clock.now().mono, code, None)

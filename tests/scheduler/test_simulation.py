@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
+from benchmarks.packing.shapes import growing
+from benchmarks.packing.simulated import play_by_duckrow
 from benchmarks.placement import GPUS, MAKESPAN_GOAL, WAIT_GOAL, batch_of, waits
 
 from duckrow.core.errors import UsageError
@@ -40,3 +43,16 @@ def test_a_job_that_could_never_run_there_is_refused() -> None:
     for job in (TraceJob(0.0, 1.0, gpus=3), TraceJob(0.0, 1.0, memory_mb=90_000)):
         with pytest.raises(UsageError, match=r"A job of the trace .* needs"):
             check_fits([job], TWO)
+
+
+@pytest.mark.no_cover  # thousands of ticks
+def test_trainings_that_grow_run_out_of_memory_only_before_they_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They start in another order the second time, and each takes what it took before."""
+    monkeypatch.setenv(GPU_LOCKS, str(tmp_path))  # restored afterwards
+    random = Random("1 growing 15")
+    first, known = play_by_duckrow(growing(random, 143_000), 143_000, cores=16, seed="1", rounds=2)
+    assert first.retries > 0
+    assert known.retries == 0
+    assert known.makespan_s < first.makespan_s

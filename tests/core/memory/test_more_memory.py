@@ -24,6 +24,16 @@ def test_it_asks_for_more_then_for_a_gpu_to_itself() -> None:
     assert next_needs(again, ALONE) is None
 
 
+def test_it_remembers_the_most_that_was_not_enough() -> None:
+    beside = ALONE._replace(alone=False, held_mb=2000, peak_mb=2500, wanted_mb=3000)
+    again = next_needs(Needs(auto=True), beside)
+    assert again is not None
+    assert again.ran_out_mb == 3000
+    again = next_needs(again, beside._replace(peak_mb=1000, wanted_mb=0))
+    assert again is not None
+    assert again.ran_out_mb == 3000
+
+
 def test_on_a_small_gpu_it_asks_for_a_larger_one() -> None:
     again = next_needs(Needs(alone=True), ALONE._replace(total_mb=10_000))
     assert again is not None

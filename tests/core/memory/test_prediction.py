@@ -5,8 +5,10 @@ from __future__ import annotations
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, Needs, with_margin
-from duckrow.core.memory.knowledge import Knowledge, RecipePeak
+from duckrow.core.memory.knowledge import Knowledge, RecipePeak, RunsOfRecipe
+from duckrow.core.memory.parameters import text_of
 from duckrow.core.memory.prediction import HostGpus, gpus_of, leaves_room, predicted_ask
+from duckrow.core.memory.similar_runs import Run
 
 AUTO = Needs(auto=True, recipe="train").as_text()
 TWO = Machine(total_mb={"0": 24_000, "1": 48_000, "7": 80_000}, models={"0": "A", "1": "B", "7": "C"})
@@ -57,6 +59,25 @@ def test_what_a_person_asks_for_is_raised_to_what_its_kind_takes_once_it_ran_out
     peaks, claim = known({("train", "A"): 15_000}), Needs(9_000, recipe="train")
     assert predicted_ask(1, claim.as_text(), peaks, HERE).mb == 9_000
     assert predicted_ask(1, claim._replace(ooms=1).as_text(), peaks, HERE).mb == with_margin(15_000)
+
+
+def test_one_that_ran_out_asks_for_less_than_the_most_of_any_run_once_others_tell_what_its_size_takes() -> None:
+    """Six runs have ended: memory rises with their size, whatever their seeds."""
+    runs = RunsOfRecipe(
+        [Run({"size": str(size), "seed": str(40 - size)}, size * 1000) for size in (2, 4, 6, 8, 16, 20)]
+    )
+    learned = Knowledge({("train", "A"): RecipePeak(20_000)}, lambda recipe, model: runs)
+    here = HostGpus(frozenset({"A"}), (48_000,))
+    parameters = text_of({"size": "5", "seed": "7"})
+    again = Needs(22_000, auto=True, recipe="train", parameters=parameters, ooms=1, ran_out_mb=3000)
+
+    def asked_mb(needs: Needs, known: Knowledge = learned) -> int | None:
+        return predicted_ask(1, needs.as_text(), known, here).mb
+
+    assert asked_mb(again) == with_margin(6000)
+    assert asked_mb(again._replace(ran_out_mb=6500)) == 22_000  # they tell less than it wanted
+    assert asked_mb(again._replace(gpu_mem_mb=5000)) == 5000  # nor does it ask for more because of them
+    assert asked_mb(again, known({("train", "A"): 20_000})) == 22_000  # nobody tells what decides
 
 
 def test_a_size_that_nobody_knows_refuses_nothing() -> None:

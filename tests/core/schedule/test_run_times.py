@@ -70,6 +70,28 @@ def test_where_nothing_decides_the_middle_of_all_runs_tells() -> None:
     assert told.at_most_s > 1.5 * told.seconds
 
 
+def sleep(number: int) -> Job:
+    return Job(f"sleep {number}", name="sleep")
+
+
+def test_a_number_without_a_name_tells_nothing_before_it_is_known_what_it_does() -> None:
+    times = RunTimes()
+    for number in (4, 4, 4, 4, 4, 4):
+        times.note(sleep(number), float(number), sweep="s")
+    assert times.expected(sleep(60), sweep="s") is None, "neither does its name, nor its sweep"
+    assert seconds_of(times, sleep(4)) == 4.0
+    for number in (5, 8, 16, 32):
+        times.note(sleep(number), float(number))
+    assert seconds_of(times, sleep(60)) == pytest.approx(60.0, rel=0.05)
+
+
+def test_a_number_without_a_name_that_changes_nothing_is_no_obstacle() -> None:
+    times = RunTimes()
+    for number in range(6):
+        times.note(Job(f"./fit {number}", name="fit"), 30.0)
+    assert seconds_of(times, Job("./fit 77", name="fit")) == 30.0
+
+
 def test_a_number_far_beyond_all_that_ran_is_not_trusted_without_end() -> None:
     times = RunTimes()
     for epochs in (1, 2, 3, 4, 5, 6, 8):

@@ -44,6 +44,7 @@ def test_no_more_are_started_than_help(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"))
     learned(queue, 3)
     jobs = [queue.add(runs(gpu_mb=TAKES), gpus=1, needs=AUTO) for _ in range(8)]
+    queue.passes(10)
     other = queue.add(runs(gpu_mb=TAKES), gpus=1, needs=Needs(gpu_mem_mb=600))
     queue.passes(10)
     assert queue.states(*jobs).count("running") == 3

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from duckrow.core.devices.needs import Needs
+from duckrow.core.memory.parameters import text_of
 from tests.scheduler.conftest import MakeQueue
-from tests.scheduler.language import Queue, slots, succeeds
+from tests.scheduler.language import Queue, gpus, slots, succeeds
 
 LENGTHS = [100, 80, 120, 90, 110, 95, 105, 85, 115, 100, 90, 1000]
 
@@ -88,3 +90,19 @@ def test_a_run_that_turns_out_longer_than_expected_stops_nothing(make_queue: Mak
     all_end(queue, submit(queue, [30, 60, 90, 120, 60, 30]))
     jobs = [queue.add(succeeds(after_s=900), command=f"python train.py --steps {steps}") for steps in (30, 60, 90, 120)]
     assert all_end(queue, jobs) <= 1810
+
+
+def test_jobs_that_share_a_gpu_by_memory_are_planned_when_it_is_known_what_they_take(make_queue: MakeQueue) -> None:
+    """A host does not know the model of its GPU, nor what jobs take there, until the driver has answered."""
+    queue = make_queue(*gpus("24G"))
+
+    def train(number: int, gpu_mb: int) -> int:
+        needs = Needs(auto=True, recipe="/train.py", parameters=text_of({"run": f"number {number}"}))
+        return queue.add(succeeds(100, gpu_mb=((0.0, gpu_mb),)), command=f"python train.py {number}", needs=needs)
+
+    sizes_mb = [7000, 7000, 7000, 15_000, 15_000, 15_000]
+    for number, gpu_mb in enumerate(sizes_mb):
+        all_end(queue, [train(number, gpu_mb)])
+    queue.ends()
+    queue.begin()
+    assert all_end(queue, [train(number, gpu_mb) for number, gpu_mb in enumerate(sizes_mb)]) < 320

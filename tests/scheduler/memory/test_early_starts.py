@@ -90,6 +90,23 @@ def test_the_late_joiner_gives_way_before_one_that_reserved_its_memory_runs_out(
     assert len(queue.attempts(first)) == 1
 
 
+def test_one_that_has_taken_nothing_gives_way_to_nobody(make_queue: MakeQueue) -> None:
+    """A stranger takes what the first has reserved. To stop the second would give nothing back."""
+    queue = make_queue(*gpus("24G"))
+    does = [LATE, succeeds(after_s=120, gpu_mb=((0.0, 0), (100.0, 15_000)))]
+    for seed, each in enumerate(does):
+        queue.add(each, gpus=1, needs=auto(seed))
+        queue.passes(124)
+    first = queue.add(LATE, gpus=1, needs=auto(0))
+    second = queue.add(does[1], gpus=1, needs=auto(1))
+    queue.passes(18)
+    assert queue.states(first, second) == ["running", "running"]
+    queue.machine.foreign_mb["0"] = 12_000
+    queue.passes(20)
+    assert queue.states(first, second) == ["running", "running"]
+    assert len(queue.attempts(second)) == 1
+
+
 def test_it_gets_the_rest_also_if_the_daemon_has_been_killed_in_the_meantime(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))

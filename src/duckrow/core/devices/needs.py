@@ -21,6 +21,7 @@ class Needs(NamedTuple):
     mem_limit: bool = False  # it gets no more than mem_mb: the kernel kills what uses more
     # Learned from running out of memory:
     ooms: int = 0  # how often it has run out of memory
+    ran_out_mb: int = 0  # the most that it had or wanted then: it needs at least this much
     alone: bool = False  # it ran out beside others: it gets a GPU to itself
     larger_than_mb: int = 0  # it ran out alone on a GPU of this size: it needs a larger one
 

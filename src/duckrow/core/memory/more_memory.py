@@ -32,7 +32,8 @@ class RanOut(NamedTuple):
 
 def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
     """More memory, then a GPU to itself, then a larger GPU; None: it was alone on the largest."""
-    again = needs._replace(ooms=needs.ooms + 1)
+    ran_out_mb = max(needs.ran_out_mb, ending.peak_mb, ending.wanted_mb)
+    again = needs._replace(ooms=needs.ooms + 1, ran_out_mb=ran_out_mb)
     if ending.alone and ending.foreign_mb and ending.total_mb is not None:
         raised = _without_others(again, ending, ending.total_mb)
         if raised.gpu_mem_mb != needs.gpu_mem_mb:

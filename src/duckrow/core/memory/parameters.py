@@ -25,6 +25,9 @@ def name_of(written: str) -> str:
     return written.replace("-", "_")
 
 
+_BARE = "word "
+
+
 def parameters_in(words: Sequence[str]) -> dict[str, str]:
     """`--lr 0.1`, `--lr=0.1`, `lr=0.1`, `--fast`; other words are named by their position."""
     found: dict[str, str] = {}
@@ -41,15 +44,20 @@ def parameters_in(words: Sequence[str]) -> dict[str, str]:
             name, value = setting[1], setting[2]
         else:
             bare += 1
-            name, value = f"word {bare}", word
+            name, value = f"{_BARE}{bare}", word
         name = name_of(name)
         found[name] = f"{found[name]} {value}" if name in found else value
     return found
 
 
+def is_bare(name: str) -> bool:
+    """Whether it is a word that has no name of its own, as the number in `sleep 60`."""
+    return name.startswith(_BARE)
+
+
 def named_by(pattern: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """A word that is a placeholder in the template gets its name. `pattern`: the parameters of the template."""
-    renamed = {name: placeholder for name, placeholder in placeholders(pattern).items() if name.startswith("word ")}
+    renamed = {name: placeholder for name, placeholder in placeholders(pattern).items() if is_bare(name)}
     return {renamed.get(name, name): value for name, value in found.items()}
 
 

@@ -7,13 +7,15 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from enum import Enum
+from functools import cached_property
 from typing import Any, Protocol
 
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.job import name_of_command
 from duckrow.core.jobs.title import title_of
-from duckrow.core.memory.parameters import text_of
+from duckrow.core.memory.parameters import is_bare, text_of
 from duckrow.core.memory.recipe import JobRecipe, recipe_of
+from duckrow.core.memory.similar_runs import number_of
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.time_effects import TimedRun, TimeModel, learn, middle
 
@@ -95,12 +97,17 @@ class RunTimes:
     def expected(self, job: TimedJob, sweep: str | None = None) -> ExpectedTime | None:
         """None: no run is similar."""
         same, *others = _kinds(job, sweep)
-        told = _told(self._kinds.get(same, ()), TimeBasis.SAME) or self._by_recipe(job)
+        told = _told(self._kinds.get(same, ()), TimeBasis.SAME)
+        if told is None and (times := self._of_recipe(job)) is not None:
+            parameters = self._recipe(job.cwd, job.command, job.needs).parameters
+            if times.leave_open(parameters):
+                return None  # and its name tells no more
+            told = times.expected(parameters)
         for kind, basis in zip(others, (TimeBasis.NAME, TimeBasis.SWEEP), strict=False):
             told = told or _told(self._kinds.get(kind, ()), basis)
         return told
 
-    def _by_recipe(self, job: TimedJob) -> ExpectedTime | None:
+    def _of_recipe(self, job: TimedJob) -> _TimesOfRecipe | None:
         script = _script_of(job)
         if script not in self._scripts:
             return None
@@ -108,9 +115,7 @@ class RunTimes:
         if not learned or self._noted[script] > learned * _LEARN_AGAIN:
             models = self._models_of(script)
             self._models[script] = (self._noted[script], models)
-        recipe = self._recipe(job.cwd, job.command, job.needs)
-        times = models.get(recipe.recipe)
-        return None if times is None else times.expected(recipe.parameters)
+        return models.get(self._recipe(job.cwd, job.command, job.needs).recipe)
 
     def _models_of(self, script: str) -> dict[str, _TimesOfRecipe]:
         runs: dict[str, list[tuple[str, float]]] = {}
@@ -133,13 +138,29 @@ class _TimesOfRecipe:
         for parameters, seconds in runs:
             self._same.setdefault(parameters, []).append(seconds)
         self._runs = runs
-        self._model: TimeModel | None = None
+
+    @cached_property
+    def _seen(self) -> frozenset[tuple[str, str]]:
+        """What runs were called with."""
+        return frozenset(pair for run in self._same for pair in _read(run).items())
+
+    @cached_property
+    def _model(self) -> TimeModel:
+        return learn([TimedRun(_read(text), seconds) for text, seconds in self._runs])
+
+    def leave_open(self, parameters: str) -> bool:
+        """Whether a number without a name is new, as in `sleep 60` after `sleep 4`, and nothing shows what it does.
+
+        It is often all that a command is about. A number with a name, such as a seed, often changes little.
+        """
+        if parameters in self._same:
+            return False
+        bare = ((name, value) for name, value in _read(parameters).items() if is_bare(name) and number_of(value))
+        return any(pair not in self._seen and pair[0] not in self._model.judged for pair in bare)
 
     def expected(self, parameters: str) -> ExpectedTime | None:
         if parameters in self._same:
             return _told(self._same[parameters], TimeBasis.SAME)
-        if self._model is None:
-            self._model = learn([TimedRun(_read(text), seconds) for text, seconds in self._runs])
         if not self._model.effects:
             return _told([seconds for _, seconds in self._runs], TimeBasis.RECIPE)
         seconds = self._model.seconds(_read(parameters))

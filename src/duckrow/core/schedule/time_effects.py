@@ -50,6 +50,7 @@ class TimeModel(NamedTuple):
     usual: float  # all times here are logarithms of seconds
     effects: tuple[TimeEffect, ...]
     errors: tuple[float, ...]  # of each run, predicted by the others; sorted
+    judged: frozenset[str] = frozenset()  # the parameters of which it is known whether they matter
 
     def seconds(self, parameters: Mapping[str, str]) -> float:
         return math.exp(self.usual + sum(effect.of(parameters.get(effect.name)) for effect in self.effects))
@@ -66,8 +67,9 @@ def learn(runs: Sequence[TimedRun]) -> TimeModel:
     left = errors = [time - usual for time in times]
     effects: list[TimeEffect] = []
     names = _that_vary(runs)
+    judged = frozenset(names if len(runs) >= _TOLD_AT_ONCE + len(names) else ())
     cost = _cost(errors)
-    while names and len(runs) >= _TOLD_AT_ONCE + len(names) and cost > _GOOD_ENOUGH:
+    while names and judged and cost > _GOOD_ENOUGH:
         fits = [fit for name in names for fit in _fits(name, runs, left)]
         best = min(fits, key=lambda fit: _cost(fit[1]), default=None)
         if best is None or _cost(best[1]) >= _CLEARLY_LESS * cost:
@@ -77,7 +79,7 @@ def learn(runs: Sequence[TimedRun]) -> TimeModel:
         effects.append(effect)
         names.remove(effect.name)
         left = [value - effect.of(run.parameters.get(effect.name)) for value, run in zip(left, runs, strict=True)]
-    return TimeModel(usual, tuple(effects), tuple(sorted(errors)))
+    return TimeModel(usual, tuple(effects), tuple(sorted(errors)), judged)
 
 
 def middle(values: Sequence[float]) -> float:

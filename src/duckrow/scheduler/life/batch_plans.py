@@ -40,7 +40,7 @@ class BatchPlans:
         while len(ordered) < len(queue):
             first = len(ordered)
             batch = queue[first : first + batch_length(queue[first:])]
-            plan = self._plan_of(batch, seats, machine, mono) if len(batch) >= FEWEST else None
+            plan = self._plan_of(batch, seats, machine, mono) if self._can_be_planned(batch) else None
             if plan is not None:
                 kept.append(plan)
                 if plan.order:
@@ -49,6 +49,12 @@ class BatchPlans:
                     batch = [*planned, *waiting.values()]
             ordered += batch
         return ordered, kept
+
+    def _can_be_planned(self, batch: Sequence[QueuedJob]) -> bool:
+        """Until the GPUs have been read, nobody knows what jobs that share them by memory will take."""
+        if len(batch) < FEWEST:
+            return False
+        return self._state.gpus.are_met or not self._state.queue.any_needs
 
     def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> BatchPlan:
         ids = {job.id for job in batch}

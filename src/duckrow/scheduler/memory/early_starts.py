@@ -73,7 +73,9 @@ class EarlyStarts:
     def look(self, now: Now) -> None:
         """Late joiners give way first: before one that reserved its memory runs out, stop the last that came early."""
         for attempt in reversed(self._early() if self._state.early.owed else []):
-            if attempt.stop is None and self._takes_what_others_need(attempt.gpus[0], now.mono):
+            use = self._state.observation.uses.get(attempt.id)
+            has_taken = use is not None and any(use.mb.values())  # else it has nothing to give back
+            if has_taken and attempt.stop is None and self._takes_what_others_need(attempt.gpus[0], now.mono):
                 self._stopping.begin(attempt, Outcome.OUT_OF_MEMORY, now, _GIVES_WAY)
                 return
 

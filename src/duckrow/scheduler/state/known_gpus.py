@@ -32,6 +32,11 @@ class KnownGpus:
         """The GPUs that we schedule on and can read."""
         return self._in_seats if self.has_library else _NONE
 
+    @property
+    def are_met(self) -> bool:
+        """Whether all is known about them that ever will be: the library has listed them, or there are none to list."""
+        return bool(self.devices) or not self.watched
+
     def seat(self, seats: Sequence[Seat]) -> None:
         """These are the seats now."""
         self._seats = seats
