@@ -18,7 +18,8 @@ __all__ = ["new_database"]
 
 @pytest.fixture
 def queue(tmp_path: Path, new_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[QuietQueue]:
-    monkeypatch.setattr(Session, "ensure_daemon", lambda _self, dispatch=True: False)
+    monkeypatch.setattr(Session, "ensure_daemon", lambda _self: False)
+    monkeypatch.setattr(Session, "settle", lambda _self: None)
     monkeypatch.setenv("DUCKROW_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("PATH", str(tmp_path / "no-programs"))  # no SLURM, no git
     monkeypatch.chdir(tmp_path)

@@ -31,7 +31,8 @@ def both(make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mak
 
     def make(*given: object) -> tuple[Client, Queue]:
         queue = make_queue(*given)
-        monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+        monkeypatch.setattr(Client, "ensure_daemon", lambda _self: False)
+        monkeypatch.setattr(Client, "settle", lambda _self: None)
         monkeypatch.setattr(Client, "await_wishes", lambda _self, _ids: queue.passes())
         made.append(Client(queue.folder))
         return made[-1], queue

@@ -14,8 +14,8 @@ import pytest
 
 import duckrow
 from duckrow.core import quick_dataclass
-from duckrow.core.jobs import job
-from duckrow.core.jobs.job import LiveAttempt
+from duckrow.core.jobs import attempt
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.scheduler import state
 from duckrow.store.folder.state_folder import Folder
@@ -53,7 +53,7 @@ def _parts_of_a_state() -> list[type]:
 def _only_their_own_moves_change_attempts_and_states() -> Iterator[None]:
     """Whatever a test of the scheduler plays shows it too."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(LiveAttempt, "__setattr__", _changed_only_by(job.__file__, quick_dataclass.__file__))
+    patch.setattr(LiveAttempt, "__setattr__", _changed_only_by(attempt.__file__, quick_dataclass.__file__))
     for part in _parts_of_a_state():
         patch.setattr(part, "__setattr__", _changed_only_by(sys.modules[part.__module__].__file__))
     yield

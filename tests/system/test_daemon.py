@@ -211,6 +211,19 @@ def test_down_kill_ends_what_an_earlier_daemon_left_and_starts_nothing(duckrow: 
     assert duckrow.job_processes() == []
 
 
+def test_after_down_a_kill_ends_what_runs_and_what_waits_and_only_submit_starts_jobs_again(duckrow: Duckrow) -> None:
+    duckrow.up("--slots", "1")
+    left, killed, waiting = (duckrow.submit("--", "sleep 600") for _ in range(3))
+    duckrow.wait_for(left, "running")
+    duckrow("down")
+    duckrow("kill", str(left), str(killed))
+    duckrow.wait_for(left, "killed")
+    assert [duckrow.state(job) for job in (killed, waiting)] == ["killed", "queued"]
+    until(lambda: not duckrow.processes(), "the end of the host that killed them")
+    duckrow.submit("--", "true")
+    duckrow.wait_for(waiting, "running")
+
+
 def test_a_job_that_needs_more_memory_than_the_daemon_has_cannot_be_rerun_there(duckrow: Duckrow) -> None:
     duckrow("run", "--devices", "0:80G", "--gpu-mem", "50G", stdin="false", ok=False)
     duckrow.up("--devices", "0:24G")

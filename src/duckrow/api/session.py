@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from duckrow.api.machine.daemon import end_daemon, ensure_daemon, running_daemon
+from duckrow.api.machine.daemon import await_settled, end_daemon, ensure_daemon, running_daemon, settle
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.errors import JobGone, NotFoundError
+from duckrow.core.life.wishes import kill_wish
 from duckrow.store.folder.state_folder import Folder, state_folder
 from duckrow.store.hosts import DAEMON, HostRow, HostStore, is_alive, ring, seats_from
 from duckrow.store.jobs.jobs import JobStore
@@ -68,21 +69,38 @@ class Session:
     def daemon(self) -> HostRow | None:
         return running_daemon(self.folder, self.database)
 
-    def ensure_daemon(self, dispatch: bool = True) -> bool:
-        return ensure_daemon(self.folder, self.database, dispatch)
+    def ensure_daemon(self) -> bool:
+        return ensure_daemon(self.folder, self.database)
+
+    def settle(self) -> None:
+        """If no daemon is running, have done what was wished, without starting any job."""
+        settle(self.folder, self.database)
 
     def seats(self) -> list[Seat]:
         """The seats of the daemon."""
         return seats_from(self.hosts.get(DAEMON).seats)
+
+    def find_seats(self) -> None:
+        """Before the first daemon, nobody knows which there are."""
+        if self.hosts.get(DAEMON).started_at is None:
+            self.settle()
 
     def living_hosts(self) -> list[HostRow]:
         return [row for row in self.hosts.open_hosts() if is_alive(self.folder, row.id)]
 
     def end_daemon(self, kill_jobs: bool = False) -> bool:
         """Stop the daemon, with its running jobs if asked; whether it was running."""
-        if kill_jobs and self.running():
-            self.ensure_daemon(dispatch=False)  # a host must end what an earlier daemon left running
+        if kill_jobs and self.daemon() is None:
+            self._end_left_running()
         return end_daemon(self.folder, self.database, kill_jobs) is not None
+
+    def _end_left_running(self) -> None:
+        """A host must end what dead ones have left."""
+        living = {row.id for row in self.living_hosts()}
+        left = [row.job_id for row in self.jobs.live() if row.host_id not in living]
+        if left:
+            self.wish(left, kill_wish(at_once=False))
+            await_settled(self.folder, self.database)
 
     def ended_runs(self) -> set[int]:
         """The host ids of each `duckrow run` that has ended."""
@@ -144,7 +162,7 @@ class Session:
         watchers = {row.job_id: row.host_id for row in self.jobs.live()}
         responsible = {watchers.get(job_id, owner) for job_id, owner in self.jobs.owners(ids).items()}
         if not responsible <= living:
-            self.ensure_daemon()  # an ended run fulfils nothing; the daemon looks after its jobs
+            self.settle()  # an ended run fulfils nothing; the daemon looks after its jobs
         for host_id in living | {DAEMON}:
             ring(self.folder, host_id)
 

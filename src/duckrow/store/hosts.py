@@ -27,6 +27,8 @@ _SQL = load_queries("hosts")
 DAEMON = 1
 """The id of the daemon's row, whichever process the daemon is."""
 
+_SERVES, _SETTLES = "daemon", "settling"  # kinds of that row
+
 
 class HostRow(NamedTuple):
     id: int
@@ -40,6 +42,16 @@ class HostRow(NamedTuple):
     boot_id: str
     started_at: float | None
     ended_at: float | None
+
+    @property
+    def is_open(self) -> bool:
+        """It has begun, and has not ended in good order."""
+        return self.started_at is not None and self.ended_at is None
+
+    @property
+    def settles(self) -> bool:
+        """It only does what people want of jobs in place of a daemon. It starts none, and then ends."""
+        return self.kind == _SETTLES
 
 
 class HostStore:
@@ -71,6 +83,11 @@ class HostStore:
                 },
             )
 
+    def note_settling(self, settles: bool) -> None:
+        """Whether the process that is the daemon now only settles what people want of jobs."""
+        with self.database.transaction():
+            self.database.execute(_SQL["note_kind"], {"id": DAEMON, "kind": _SETTLES if settles else _SERVES})
+
     def note_machine(self, host_id: int, machine: Machine) -> None:
         """Within the caller's transaction: what is known about the host's GPUs besides their seats."""
         known = {**machine._asdict(), "policy": machine.policy.as_json()}
@@ -94,7 +111,18 @@ class HostStore:
 
     def close(self, host_id: int) -> None:
         with self.database.transaction():
-            self.database.execute(_SQL["close_host"], {"id": host_id, "at": time.time()})
+            self._close(host_id)
+
+    def close_if_all_is_seen(self, host_id: int) -> bool:
+        """Unless somebody else has written since we last asked. Whoever writes after that sees that it has ended."""
+        with self.database.transaction():
+            is_all_seen = not self.database.changed_by_others()
+            if is_all_seen:
+                self._close(host_id)
+        return is_all_seen
+
+    def _close(self, host_id: int) -> None:
+        self.database.execute(_SQL["close_host"], {"id": host_id, "at": time.time()})
 
     def get(self, host_id: int) -> HostRow:
         return _row(self.database.all(_SQL["host"], {"id": host_id})[0])

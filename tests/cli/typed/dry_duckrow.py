@@ -51,7 +51,7 @@ from duckrow.engines.dry.gpus import DryGpus
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.engines.dry.turning import Turning
-from duckrow.scheduler.hosts import background, run_session
+from duckrow.scheduler.hosts import background, daemon, run_session
 from duckrow.scheduler.hosts.dry_host import DryHost
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.loop import Loop
@@ -266,10 +266,12 @@ class DryDuckrow:
         patch.setattr(background, "_start", self._start)
         patch.setattr(background, "fork_host", lambda *_words, **_more: None)
         patch.setattr(background, "serve", self._serve)
+        patch.setattr(background, "_make_room", self._make_room)
         patch.setattr(run_session, "fork_host", lambda *_words, **_more: _NO_KEEPER)
         patch.setattr(run_session, "local_host", self._run_host)
         patch.setattr(run_session, "_open_source", self._open_source)
         patch.setattr(session, "ensure_daemon", self._ensure_daemon)
+        patch.setattr(session, "settle", self._settle)
         patch.setattr(session, "end_daemon", self._end_daemon)
         yield self
         self.die()
@@ -287,18 +289,29 @@ class DryDuckrow:
             return file.read(), done.stderr.strip().removeprefix("duckrow: "), done.returncode
 
     def _serve(
-        self, folder: Folder, offer: Offer, _link: None, ready: Callable[[], None], dispatch: bool, *_more: Any
+        self, folder: Folder, offer: Offer, _link: None, ready: Callable[[], None], settles: bool, *_more: Any
     ) -> None:
         host = self._host = DryHost(folder, offer, self.machine, self.clock)
-        host.loop.state.dispatch(dispatch)
-        self._turning.add(host.reactor, host.loop.turn)
+        host.loop.host.rows.note_settling(settles)
+        host.loop.state.dispatch(not settles)
+        self._turning.add(host.reactor, self._turn_settling if settles else host.loop.turn)
         ready()
 
-    def _ensure_daemon(self, folder: Folder, database: Database, dispatch: bool = True) -> bool:
+    def _turn_settling(self, at_most_s: float | None = None) -> None:
+        assert self._host is not None
+        self._host.loop.turn(at_most_s)
+        if daemon._has_settled(self._host.loop):
+            self._end_host()
+
+    def _ensure_daemon(self, folder: Folder, database: Database) -> bool:
         if running_daemon(folder, database) is not None:
             return False
-        self("up", "--quiet", *([] if dispatch else ["--no-dispatch"]))
+        self("up", "--quiet")
         return True
+
+    def _settle(self, folder: Folder, database: Database) -> None:
+        if running_daemon(folder, database) is None:
+            self("up", "--quiet", "--settle")
 
     def _end_daemon(self, folder: Folder, database: Database, kill_jobs: bool = False) -> HostRow | None:
         row = running_daemon(folder, database)
@@ -308,10 +321,18 @@ class DryDuckrow:
                 self._host.loop.state.end_all()
                 while self._host.loop.state.live:
                     self._turning.next_thing()
-            self._turning.remove(self._host.reactor)
-            self._host.close()
-            self._host = None
+            self._end_host()
         return row
+
+    def _make_room(self, _folder: Folder) -> None:
+        if self._host is not None:
+            self._end_host()
+
+    def _end_host(self) -> None:
+        assert self._host is not None
+        self._turning.remove(self._host.reactor)
+        self._host.close()
+        self._host = None
 
     def die(self) -> None:
         """The daemon is killed. Running jobs keep running."""

@@ -132,3 +132,70 @@ def test_gpus_shows_devices_and_who_has_them(duckrow: DryDuckrow) -> None:
     assert held["0"] == ["holder"]
     assert held["1"] == []
     assert "holder" not in held.get("cpu0", [])
+
+
+# -- what is typed while it is down ---------------------------------------------------------------------------------
+
+
+def test_while_the_daemon_is_down_jobs_are_changed_and_none_starts(duckrow: DryDuckrow) -> None:
+    duckrow.up("--slots", "1")
+    left, *queued = (duckrow.submit("sleep 600") for _ in range(5))
+    duckrow.wait_for(left, "running")
+    duckrow("down")
+    killed, held, removed, stays = queued
+    duckrow("kill", str(killed))
+    duckrow("pause", str(held))
+    duckrow("rm", str(removed))
+    assert "1 job suspended" in duckrow("pause", str(left)).stderr
+    assert "1 job running again" in duckrow("resume", str(left)).stderr
+    duckrow("kill", str(left))
+    states = [duckrow.state(job) for job in (killed, held, removed, left, stays)]
+    assert states == ["killed", "queued", "", "killed", "queued"]
+    assert "the daemon is not running" in duckrow("ls").stderr
+    assert "not running" in duckrow("down").stderr
+
+
+def test_rerun_adds_a_job_again_and_starts_the_daemon_as_submit_does(duckrow: DryDuckrow) -> None:
+    duckrow.up("--slots", "1")
+    failed = duckrow.submit("false")
+    duckrow.wait_for(failed, "failed")
+    duckrow("down")
+    duckrow("rerun", str(failed))
+    assert "the daemon is not running" not in duckrow("ls").stderr
+    duckrow("wait", str(failed), ok=False)
+    assert duckrow.job(failed)["attempts"] == 2
+
+
+def test_while_the_daemon_is_down_its_devices_are_changed_and_no_job_starts(duckrow: DryDuckrow) -> None:
+    duckrow.up("--devices", "0")
+    duckrow("pause")
+    job = duckrow.submit("true")
+    duckrow("down")
+    duckrow("resume")
+    duckrow("gpus", "add", "1")
+    duckrow("gpus", "drain", "0")
+    assert duckrow.state(job) == "queued"
+    duckrow.up()
+    duckrow.wait_for(job, "succeeded")
+    assert duckrow.job(job)["devices"] == ["1"]
+
+
+def test_who_submits_while_a_kill_is_seen_through_gets_a_daemon(duckrow: DryDuckrow) -> None:
+    duckrow.does("deaf", Behaviour(runs_s=float("inf"), stops_after_s=None))
+    duckrow.up("--slots", "2")
+    deaf = duckrow.submit("deaf")
+    duckrow.wait_for(deaf, "running")
+    duckrow("down")
+    duckrow("kill", str(deaf))
+    assert duckrow.state(deaf) == "stopping"
+    duckrow.wait_for(duckrow.submit("true"), "succeeded")
+    duckrow.wait_for(deaf, "killed")
+
+
+def test_down_kill_ends_what_a_dead_daemon_left(duckrow: DryDuckrow) -> None:
+    duckrow.up("--slots", "1")
+    left, queued = duckrow.submit("sleep 600"), duckrow.submit("sleep 600")
+    duckrow.wait_for(left, "running")
+    duckrow.die()
+    assert duckrow("down", "--kill").stderr == "duckrow: the daemon is not running. 1 job stopped.\n"
+    assert (duckrow.state(left), duckrow.state(queued)) == ("killed", "queued")

@@ -108,6 +108,11 @@ class DryLocalHost:
         loop = Loop(database, host, offer.seats, engine, self.reactor, lambda _: gpus, observer, offer.machine)
         return loop, self.signals
 
+    def live_again(self) -> None:
+        """The next one is another process."""
+        self.database.close()
+        self.reactor = JumpingReactor(self.clock)
+
     def at(self, seconds: float, call: Callable[[], None]) -> None:
         self.reactor.later(seconds, call)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -66,7 +67,7 @@ class Starts:
 
 def launch(monkeypatch: pytest.MonkeyPatch, starts: Starts, **more: Any) -> tuple[int | None, bool]:
     monkeypatch.setattr(background, "_start", starts)
-    return background.launch(SLOTS, "python3", **{"dispatch": True, **more})
+    return background.launch(SLOTS, "python3", **more)
 
 
 # -- whether to start one -------------------------------------------------------------------------------------------
@@ -83,8 +84,8 @@ def test_a_new_daemon_is_told_its_devices_and_how_to_behave(
     starts = Starts((READY, "", 0), (READY, "", 0))
     assert launch(monkeypatch, starts) == (None, True)
     assert starts.words == [SLOTS.words()]
-    launch(monkeypatch, starts, dispatch=False, keep_s=60.0)
-    assert starts.words[1] == [*SLOTS.words(), "--no-dispatch", "--keep", "60.0s"]
+    launch(monkeypatch, starts, settles=True, keep_s=60.0)
+    assert starts.words[1] == [*SLOTS.words(), "--settle", "--keep", "60.0s"]
 
 
 def test_if_somebody_else_is_quicker_their_daemon_is_taken(
@@ -130,6 +131,33 @@ def test_one_that_is_just_starting_or_ending_gets_the_time_to_do_so(
     hosts.close(DAEMON)
     assert background._is_ready(folder, hosts, deadline=0.0), "it takes too long: nobody can start another"
     assert len(waits) == 3
+
+
+def test_one_that_only_settles_is_no_daemon(daemon: Host, database: Database, folder: Folder) -> None:
+    hosts = HostStore(database)
+    hosts.note_settling(True)
+    daemon.announce(cpu_seats(1), Machine())
+    assert not background._is_ready(folder, hosts, deadline=float("inf"))
+    assert background._is_ready(folder, hosts, deadline=float("inf"), settles=True), "it does this wish too"
+
+
+def test_one_that_only_settles_makes_room_for_a_daemon(
+    daemon: Host, database: Database, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts, told = HostStore(database), []
+
+    def tell(process: str, number: int) -> bool:
+        told.append((process, number))
+        hosts.note_settling(False)  # by the one who follows
+        return True
+
+    monkeypatch.setattr(background, "signal_process", tell)
+    daemon.announce(cpu_seats(1), Machine())
+    background._make_room(folder)
+    assert told == [], "a daemon stays"
+    hosts.note_settling(True)
+    background._make_room(folder)
+    assert told == [(hosts.get(DAEMON).process, signal.SIGTERM)]
 
 
 def test_where_none_lives_none_is_ready(database: Database, folder: Folder) -> None:
@@ -229,10 +257,10 @@ def test_a_daemon_keeps_the_devices_that_somebody_chose_for_the_next_one(
 ) -> None:
     served: list[tuple[Any, ...]] = []
     monkeypatch.setattr(background, "serve", lambda *given: served.append(given))
-    background.serve_here(SLOTS, lambda: None, dispatch=False, keep_s=5.0)
-    background.serve_here(DeviceChoice(), lambda: None, dispatch=True)
+    background.serve_here(SLOTS, lambda: None, settles=True, keep_s=5.0)
+    background.serve_here(DeviceChoice(), lambda: None)
     assert [len(given[1].seats) for given in served] == [3, 3]
-    assert [given[4:] for given in served] == [(False, 5.0), (True, None)]
+    assert [given[4:] for given in served] == [(True, 5.0), (False, None)]
     assert link.journal.removed == 0
 
 
@@ -244,7 +272,7 @@ def test_devices_that_do_not_exist_are_not_kept(
 
     monkeypatch.setattr(background, "offer_of", refused)
     with pytest.raises(UsageError):
-        background.serve_here(DeviceChoice(devices=["9"]), lambda: None, dispatch=True)
+        background.serve_here(DeviceChoice(devices=["9"]), lambda: None)
     assert not remembered(database, DeviceChoice()).devices
 
 
@@ -254,7 +282,7 @@ def test_a_second_daemon_leaves_nothing_behind(database: Database, link: Link, m
 
     monkeypatch.setattr(background, "serve", taken)
     with pytest.raises(AlreadyRunning, match=r"^There is already a daemon\. It is already running \(process 7\)\.$"):
-        background.serve_here(SLOTS, lambda: None, dispatch=True)
+        background.serve_here(SLOTS, lambda: None)
     assert link.journal.removed == 1
 
 

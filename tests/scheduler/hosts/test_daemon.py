@@ -13,9 +13,11 @@ import pytest
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.life.wishes import Wish
 from duckrow.devices.discover import Offer
 from duckrow.scheduler.hosts import daemon
 from duckrow.scheduler.hosts.own_files import FilesLost
+from duckrow.scheduler.loop import Loop
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, HostStore, is_alive
 from duckrow.store.jobs.jobs import JobStore
@@ -48,6 +50,9 @@ class Served:
 
     def serve(self, ready: Callable[[], None] = lambda: None, **more: Any) -> None:
         daemon.serve(self.folder, Offer(slots(2), Machine()), None, ready, **more)  # type: ignore[arg-type]
+
+    def wish(self, wish: Wish, *ids: int) -> None:
+        JobStore(self.database).wish(ids, wish)
 
     def states(self) -> list[str]:
         return [row[0] for row in self.database.all("SELECT coalesce(outcome, state) FROM jobs ORDER BY id")]
@@ -109,11 +114,44 @@ def test_a_daemon_that_ends_with_its_jobs_stops_them_and_starts_no_other(
     assert log_of(capfd)[-1] == "The daemon ends."
 
 
-def test_a_daemon_that_only_looks_after_jobs_starts_none(served: Served) -> None:
-    served.add("good")
-    served.dry.sends(signal.SIGTERM, after_s=60)
-    served.serve(dispatch=False)
-    assert (served.states(), served.dry.orders()) == (["queued"], [])
+def test_one_that_settles_starts_nothing_does_what_was_wished_and_ends(
+    served: Served, capfd: pytest.CaptureFixture[str]
+) -> None:
+    served.add("good", "good", "good")
+    served.wish(Wish.KILL, 2)
+    seen: list[bool] = []
+    served.serve(lambda: seen.append(HostStore(served.database).get(DAEMON).settles), settles=True)
+    assert (served.states(), served.dry.orders(), seen) == (["queued", "killed", "queued"], [], [True])
+    assert HostStore(served.database).get(DAEMON).ended_at is not None
+    assert log_of(capfd) == [], "nothing was running before, and nothing is now"
+
+
+def test_one_that_settles_sees_the_end_of_what_it_kills_and_leaves_the_rest_running(served: Served) -> None:
+    served.add("deaf", "endless", "good")
+    served.dry.sends(signal.SIGTERM, after_s=5)
+    served.serve()
+    served.dry.live_again()
+    served.wish(Wish.KILL, 1)
+    served.serve(settles=True)
+    assert served.states() == ["killed", "running", "queued"]
+    assert served.dry.orders()[2:] == ["adopt 1", "adopt 2", "stop 1 1", "stop 1 2"]
+
+
+def test_one_that_settles_does_not_end_before_it_has_seen_what_was_wished_meanwhile(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.add("good", "good")
+    served.wish(Wish.KILL, 1)
+    has_settled = daemon._has_settled
+    wishes = iter([lambda: served.wish(Wish.KILL, 2)])
+
+    def wished_at_the_last_moment(loop: Loop) -> bool:
+        next(wishes, lambda: None)()  # nobody has rung
+        return has_settled(loop)
+
+    monkeypatch.setattr(daemon, "_has_settled", wished_at_the_last_moment)
+    served.serve(settles=True)
+    assert served.states() == ["killed", "killed"]
 
 
 def test_a_daemon_is_ready_when_others_can_see_it(served: Served) -> None:

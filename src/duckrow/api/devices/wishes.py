@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 def wish_of_devices(client: Client, devices: Sequence[str], wish: DeviceWish) -> list[str]:
     """For all devices, or for none if the daemon lacks one of them; returns what will happen, in words."""
     if wish in (DeviceWish.DRAIN, DeviceWish.REMOVE):
-        client.ensure_daemon()
+        client.find_seats()
         for device in devices:
             _checked(client, device, wish)
-    return [_wish_of_device(client, device, wish) for device in devices]
+    said = [_wish_of_device(client, device, wish) for device in devices]
+    client.settle()
+    return said
 
 
 def _wish_of_device(client: Client, device: str, wish: DeviceWish) -> str:
     """`add`, `drain`, `remove`, `undrain`; returns what will happen, in words."""
     if wish in (DeviceWish.ADD, DeviceWish.UNDRAIN) and _give_out_again(client, device) and client.daemon() is None:
         return f"GPU {device} is available to jobs again."
-    client.ensure_daemon()
+    client.find_seats()
     device, offered = _checked(client, device, wish)
     is_given_out = wish == DeviceWish.UNDRAIN or (wish == DeviceWish.ADD and device in offered)
     ControlStore(client.database).wish_of_device(device, None if is_given_out else wish)

@@ -22,19 +22,34 @@ def running_daemon(folder: Folder, database: Database) -> HostRow | None:
     if not is_alive(folder, DAEMON):
         return None
     row = HostStore(database).get(DAEMON)
-    return row if row.started_at is not None and row.ended_at is None else None
+    return row if row.is_open and not row.settles else None
 
 
-def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> bool:
-    """Start the daemon unless it is running; whether it had to be started.
-
-    Without `dispatch` it starts no jobs, and only looks after running ones.
-    """
+def ensure_daemon(folder: Folder, database: Database) -> bool:
+    """Start the daemon unless it is running; whether it had to be started."""
     if running_daemon(folder, database) is not None:
         return False
+    _up(folder, "Nothing was added to the queue.")
+    return True
+
+
+def settle(folder: Folder, database: Database) -> None:
+    """If no daemon is running, have what people want of jobs done by a host that starts none, and then ends."""
+    if running_daemon(folder, database) is None:
+        _up(folder, "Your request is recorded: the next daemon does it (`duckrow up`).", "--settle")
+
+
+def await_settled(folder: Folder, database: Database) -> None:
+    """Until what was wished is done, including the ends of jobs."""
+    while is_alive(folder, DAEMON) and HostStore(database).get(DAEMON).settles:
+        time.sleep(0.01)
+
+
+def _up(folder: Folder, otherwise: str, *words: str) -> None:
+    """`otherwise`: what to say if it cannot be started."""
     import subprocess
 
-    command = [sys.executable, "-c", _PROGRAM, "up", "--quiet", *([] if dispatch else ["--no-dispatch"])]
+    command = [sys.executable, "-c", _PROGRAM, "up", "--quiet", *words]
     started = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -44,8 +59,7 @@ def ensure_daemon(folder: Folder, database: Database, dispatch: bool = True) -> 
     )
     if started.returncode != 0:
         said = started.stderr.decode(errors="replace").strip().removeprefix("duckrow: ")
-        raise DuckrowError(f"The daemon could not be started: {said} Nothing was added to the queue.")
-    return True
+        raise DuckrowError(f"The daemon could not be started: {said} {otherwise}")
 
 
 def _for_a_daemon(folder: Folder) -> dict[str, str]:

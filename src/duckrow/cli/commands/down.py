@@ -23,10 +23,14 @@ def command(kill_jobs: bool) -> int:
     client = client_of_verb()
     if end_beside_daemon(client.home):
         say("duckrow: the page is no longer served.")
-    if not client.end_daemon(kill_jobs):
-        say("duckrow: the daemon is not running.")
-        return EXIT_OK
+    running_before = client.running()
+    was_running = client.end_daemon(kill_jobs)
     running_now = client.running()
+    if not was_running:
+        ended = running_before - running_now if kill_jobs else 0
+        note = f" {plural(ended, 'job')} stopped." if ended else ""
+        say(f"duckrow: the daemon is not running.{note}")
+        return EXIT_OK
     keep, them = ("keeps", "it") if running_now == 1 else ("keep", "them")
     note = (
         f" {plural(running_now, 'job')} {keep} running; `duckrow up` looks after {them} again." if running_now else ""

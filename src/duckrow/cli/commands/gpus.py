@@ -15,12 +15,12 @@ from duckrow.cli.console import clean, print_json, say, terminal_height
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.options.option_values import TIME
 from duckrow.cli.views.gpu_table import DeviceRow, gpu_lines
+from duckrow.cli.views.obstacles import NO_DAEMON
 from duckrow.core.devices.inventory import names_one_gpu
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.wishes import DeviceWish
 
 _WATCH_S = "1"
-_NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
 
 
 @click.group(invoke_without_command=True, short_help="Show, add, drain and remove devices.")
@@ -59,7 +59,7 @@ def command(ctx: click.Context, /, watch: float | None, as_json: bool) -> int:
     for line in [*gpu_lines(devices), *_paces(client, devices)]:
         print(line)
     if client.daemon() is None:
-        say(_NO_DAEMON)
+        say(NO_DAEMON)
     return EXIT_OK
 
 
@@ -73,7 +73,7 @@ def _watch(client: Client, view: GpuView, every_s: float) -> None:
     sys.stdout.write("\x1b[2J")
     while True:
         devices = view.all_of_this_machine()
-        no_daemon = [_NO_DAEMON] if client.daemon() is None else []
+        no_daemon = [NO_DAEMON] if client.daemon() is None else []
         lines = [*gpu_lines(devices), *_paces(client, devices), *no_daemon]
         most = max(terminal_height() - 1, 1)
         if len(lines) > most:

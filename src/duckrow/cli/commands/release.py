@@ -9,6 +9,8 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say_notes
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.views.changed_jobs import change_many, say_changed
+from duckrow.cli.views.obstacles import say_if_nobody_starts
+from duckrow.core.errors import EXIT_OK
 
 
 @click.command(short_help="Let held jobs start.")
@@ -22,5 +24,7 @@ def command(words: tuple[str, ...]) -> int:
     """
     client = client_of_verb()
     code = say_changed(change_many(client.select(words), lambda some: release(client, some)), "released")
+    if code == EXIT_OK:
+        say_if_nobody_starts(client)
     say_notes(client.tender.notes())
     return code

@@ -11,6 +11,7 @@ from duckrow.cli.completing import complete_jobs
 from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
 from duckrow.cli.views.changed_jobs import exit_code, of_changed, say_refused
+from duckrow.cli.views.obstacles import say_if_nobody_starts
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.units import plural
@@ -40,6 +41,7 @@ def command(words: tuple[str, ...], project: str | None) -> int:
     if left.jobs:
         stay = "stays" if len(left.jobs) == 1 else "stay"
         say(f"duckrow: {plural(len(left.jobs), 'job')} {stay} paused: duckrow resume {compact_ids(left.jobs)}")
+    say_if_nobody_starts(client)
     return EXIT_OK
 
 
@@ -50,4 +52,5 @@ def _resume_jobs(client: Client, words: tuple[str, ...]) -> int:
         say(f"duckrow: {plural(len(resumed.running), 'job')} running again.")
     if resumed.waiting:
         say(f"duckrow: {plural(len(resumed.waiting), 'queued job')} released.")
+        say_if_nobody_starts(client)
     return exit_code(of_changed(resumed))

@@ -47,13 +47,13 @@ class UpCommand(DeviceCommand):
 @click.option("--service", is_flag=True, help="Let systemd start it, now and whenever you log in.")
 @click.option("--print", "print_unit", is_flag=True, help="With --service: only print the unit.")
 @click.option("--remove", is_flag=True, help="With --service: remove the service; jobs keep running.")
-@click.option("--no-dispatch", is_flag=True, hidden=True)
+@click.option("--settle", is_flag=True, hidden=True)
 @click.option("--by-default", is_flag=True, hidden=True)
 @click.option("--gpus", "named_before", multiple=True, hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
 @click.option("--keep", type=TIME, hidden=True)
 def command(
-    foreground: bool, quiet: bool, no_dispatch: bool, ready_fd: int | None, keep: float | None, **values: Any
+    foreground: bool, quiet: bool, settle: bool, ready_fd: int | None, keep: float | None, **values: Any
 ) -> int:
     """Start the daemon, which runs what `duckrow submit` adds. `duckrow submit` does this by itself.
 
@@ -76,8 +76,8 @@ def command(
     if ready_fd is None:
         keep = Settings()["daemon.keep"]
     if foreground:
-        return _serve(choice, ready_fd, not no_dispatch, keep)
-    code = _launch(choice, quiet, not no_dispatch, keep)
+        return _serve(choice, ready_fd, settle, keep)
+    code = _launch(choice, quiet, settle, keep)
     if values["with_page"]:
         from duckrow.api.machine.web_process import start_beside_daemon
         from duckrow.cli.opening import client_of_verb
@@ -86,12 +86,12 @@ def command(
     return code
 
 
-def _launch(choice: DeviceChoice, quiet: bool, dispatch: bool, keep_s: float | None) -> int:
+def _launch(choice: DeviceChoice, quiet: bool, settles: bool, keep_s: float | None) -> int:
     left_out = given_up(choice)
-    pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
+    pid, is_new = launch(choice, sys.executable, settles, keep_s)
     if not is_new and choice.is_explicit:
         _end_for_change(choice)
-        pid, is_new = launch(choice, sys.executable, dispatch, keep_s)
+        pid, is_new = launch(choice, sys.executable, settles, keep_s)
     if not is_new and not quiet:
         say(f"duckrow: the daemon is already running (process {pid}).")
     elif not quiet:
@@ -139,12 +139,12 @@ def _choice(values: dict[str, Any], filled: bool) -> DeviceChoice:
     )
 
 
-def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: float | None) -> int:
+def _serve(choice: DeviceChoice, ready_fd: int | None, settles: bool, keep_s: float | None) -> int:
     if ready_fd is None:
         from duckrow.api.machine.service import tell_ready
         from duckrow.cli.stand_in import stand_in
 
-        return stand_in(lambda: serve_here(choice, tell_ready, dispatch, keep_s))
+        return stand_in(lambda: serve_here(choice, tell_ready, settles, keep_s))
     os.set_inheritable(ready_fd, False)
 
     def announce() -> None:
@@ -152,7 +152,7 @@ def _serve(choice: DeviceChoice, ready_fd: int | None, dispatch: bool, keep_s: f
         os.close(ready_fd)
 
     try:
-        serve_here(choice, announce, dispatch, keep_s)
+        serve_here(choice, announce, settles, keep_s)
     except AlreadyRunning:
         os.write(ready_fd, TAKEN)
         raise

@@ -6,12 +6,22 @@ from collections.abc import Sequence
 
 from duckrow.api.client import Client
 from duckrow.api.queue.listing import EndedRun, waits_for_daemon
+from duckrow.cli.console import say
 from duckrow.core.units import plural
 
 
 def obstacles(client: Client, some_wait: bool) -> str:
     """What blocks the queue, or part of it, as the end of a sentence, with what to type."""
     return _set_aside(client) + _others(client, some_wait)
+
+
+NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it."
+
+
+def say_if_nobody_starts(client: Client) -> None:
+    """After jobs were queued or let go: nothing but adding jobs starts the daemon."""
+    if client.daemon() is None and waits_for_daemon(client):
+        say(NO_DAEMON)
 
 
 def left_by_runs(runs: Sequence[EndedRun]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from duckrow.engines.local.cgroups.cgroups import leave_attempt_group
 from duckrow.engines.local.keeper.keeper import fork_host
 from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
 from duckrow.kernel.cgroup_place import VARIABLE as CGROUPS
+from duckrow.kernel.process import signal_process
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, no_longer_chosen, remembered
 from duckrow.scheduler.hosts.daemon import serve
@@ -29,8 +31,10 @@ READY, TAKEN = b"ready", b"taken"  # what a daemon tells the process that starte
 _OTHERS_S = 30.0
 
 
-def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, keep_s: float | None = None) -> None:
-    """Run as the daemon. Without `dispatch` it only looks after running jobs."""
+def serve_here(
+    choice: DeviceChoice, ready: Callable[[], None], settles: bool = False, keep_s: float | None = None
+) -> None:
+    """Run as the daemon; `settles`: only until what people want of jobs is done, and without starting any."""
     if os.environ.get(TAG) == DAEMON_TAG:
         leave_attempt_group()  # if a job started it, it would end with the job
     folder = state_folder()
@@ -39,12 +43,24 @@ def serve_here(choice: DeviceChoice, ready: Callable[[], None], dispatch: bool, 
     offer = check_devices(choice)
     keep(database, choice)  # now we know that these devices work
     database.close()
+    if not settles:
+        _make_room(folder)
     link = fork_host(folder.keepers, speaks=False)
     try:
-        serve(folder, offer, link, ready, dispatch, keep_s)
+        serve(folder, offer, link, ready, settles, keep_s)
     except AlreadyRunning as error:
         link.journal.remove()
         raise AlreadyRunning(f"There is already a daemon. {error}") from None
+
+
+def _make_room(folder: Folder) -> None:
+    """End a host that only settles wishes, for a daemon. The daemon continues its work."""
+    with closing(Database(folder)) as database:
+        hosts, deadline = HostStore(database), time.monotonic() + _OTHERS_S
+        while is_alive(folder, DAEMON) and (row := hosts.get(DAEMON)).settles and time.monotonic() < deadline:
+            if row.is_open:
+                signal_process(row.process, signal.SIGTERM)
+            time.sleep(0.01)
 
 
 def check_devices(choice: DeviceChoice) -> Offer:
@@ -80,21 +96,25 @@ def given_up(choice: DeviceChoice) -> list[str]:
         return no_longer_chosen(database, choice)
 
 
-def launch(choice: DeviceChoice, python: str, dispatch: bool, keep_s: float | None = None) -> tuple[int | None, bool]:
+def launch(
+    choice: DeviceChoice, python: str, settles: bool = False, keep_s: float | None = None
+) -> tuple[int | None, bool]:
     """Start a daemon in the background unless one is running; its PID, and whether it is new.
 
     If somebody else starts one meanwhile, that is fine too. If one is just ending, wait for its end.
     """
     folder = state_folder()
-    words = [*choice.words(), *_other_words(dispatch, keep_s)]
+    words = [*choice.words(), *_other_words(settles, keep_s)]
     with closing(Database(folder)) as database:
-        return _launch(folder, HostStore(database), words, python)
+        return _launch(folder, HostStore(database), words, python, settles)
 
 
-def _launch(folder: Folder, hosts: HostStore, words: Sequence[str], python: str) -> tuple[int | None, bool]:
+def _launch(
+    folder: Folder, hosts: HostStore, words: Sequence[str], python: str, settles: bool
+) -> tuple[int | None, bool]:
     deadline = time.monotonic() + _OTHERS_S
     while True:
-        if _is_ready(folder, hosts, deadline):
+        if _is_ready(folder, hosts, deadline, settles):
             return hosts.get(DAEMON).pid, False
         news, said, code = _start(folder, words, python)
         if news == READY:
@@ -103,18 +123,20 @@ def _launch(folder: Folder, hosts: HostStore, words: Sequence[str], python: str)
             raise DuckrowError(said or f"The daemon ended at once, with exit code {code}.")
 
 
-def _is_ready(folder: Folder, hosts: HostStore, deadline: float) -> bool:
-    """Whether a daemon is running. Give one that is starting or ending the time to do so."""
+def _is_ready(folder: Folder, hosts: HostStore, deadline: float, settles: bool = False) -> bool:
+    """Whether a daemon is running; `settles`: or one that settles. Give one that starts or ends the time to do so."""
     while is_alive(folder, DAEMON):
         row = hosts.get(DAEMON)
-        if (row.started_at is not None and row.ended_at is None) or time.monotonic() > deadline:
+        if row.settles and not settles:
+            return False  # a daemon ends it
+        if row.is_open or time.monotonic() > deadline:
             return True
         time.sleep(0.01)
     return False
 
 
-def _other_words(dispatch: bool, keep_s: float | None) -> list[str]:
-    return [*([] if dispatch else ["--no-dispatch"]), *([] if keep_s is None else ["--keep", f"{keep_s}s"])]
+def _other_words(settles: bool, keep_s: float | None) -> list[str]:
+    return [*(["--settle"] if settles else []), *([] if keep_s is None else ["--keep", f"{keep_s}s"])]
 
 
 def _start(folder: Folder, words: Sequence[str], python: str) -> tuple[bytes, str, int]:

@@ -16,6 +16,7 @@ from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.local_host import local_host
 from duckrow.scheduler.hosts.own_files import FilesLost
 from duckrow.scheduler.hosts.retention import Retention
+from duckrow.scheduler.loop import Loop
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON
 from duckrow.store.sqlite.database import Database
@@ -47,18 +48,19 @@ def serve(
     offer: Offer,
     link: KeeperLink,
     ready: Callable[[], None],
-    dispatch: bool = True,
+    settles: bool = False,
     keep_s: float | None = None,
 ) -> None:
     """Run until SIGTERM or SIGINT. Running jobs keep running, and the next daemon finds them again.
 
-    SIGQUIT (`duckrow down --kill`) stops running jobs too. Without `dispatch` nothing is started. `keep_s`: forget jobs
-    that have been done for longer than this.
+    SIGQUIT (`duckrow down --kill`) stops running jobs too. `settles`: start nothing, do what people want of jobs, and
+    end. `keep_s`: forget jobs that have been done for longer than this.
     """
     database = Database(folder, durable=False)
     host = Host(folder, database, DAEMON)
+    host.rows.note_settling(settles)  # at once: nobody must take it for a daemon
     loop, signals = local_host(database, host, offer, link, _LogTrouble())
-    loop.state.dispatch(dispatch)
+    loop.state.dispatch(not settles)
     ends_with_its_jobs = False
     asked_to_end: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -74,23 +76,41 @@ def serve(
     signals.on(signal.SIGQUIT, end_all)
     loop.begin()
     loop.turn(0)
-    _log(f"The daemon is running (process {os.getpid()}) with {plural(len(offer.seats), 'seat')}.")
+    if not settles:
+        _log(f"The daemon is running (process {os.getpid()}) with {plural(len(offer.seats), 'seat')}.")
     ready()
-    retention = None if keep_s is None else Retention(folder, keep_s, _log)
-    if retention is not None:
-        retention.begin()
-    clusters = ClusterTending(folder, _log)
-    clusters.begin()
+    beside = [] if settles else _beside(folder, keep_s)
+    for each in beside:
+        each.begin()
     try:
         while not asked_to_end and not (ends_with_its_jobs and not loop.state.live):
+            if settles and _has_settled(loop):
+                break
             loop.turn()
     except FilesLost as error:
         raise FilesLost(f"{_stamp()} {error}") from None
     finally:
-        clusters.close()
-        if retention is not None:
-            retention.close()
+        for each in beside:
+            each.close()
     running = len(loop.state.live)
     loop.close()
     keep = "keeps" if running == 1 else "keep"
-    _log(f"The daemon ends; {plural(running, 'job')} {keep} running." if running else "The daemon ends.")
+    if not settles:
+        _log(f"The daemon ends; {plural(running, 'job')} {keep} running." if running else "The daemon ends.")
+
+
+def _beside(folder: Folder, keep_s: float | None) -> list[Retention | ClusterTending]:
+    """What a daemon does in threads of its own."""
+    forgetting = [] if keep_s is None else [Retention(folder, keep_s, _log)]
+    return [*forgetting, ClusterTending(folder, _log)]
+
+
+def _has_settled(loop: Loop) -> bool:
+    """Whether nothing more is wanted of us, nor being stopped. For later wishes, the next one is started."""
+    state = loop.state
+    if state.is_due or state.wishes.are_left or any(attempt.stop for attempt in state.live.values()):
+        return False
+    if loop.host.rows.close_if_all_is_seen(loop.host.id):
+        return True
+    state.wake()
+    return False

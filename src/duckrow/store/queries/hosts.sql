@@ -9,6 +9,9 @@ UPDATE hosts SET name = :name WHERE id = :id
 -- name: open_host
 UPDATE hosts SET pid = :pid, process = :process, boot_id = :boot_id, started_at = :at, ended_at = NULL, seats = :seats WHERE id = :id
 
+-- name: note_kind
+UPDATE hosts SET kind = :kind WHERE id = :id
+
 -- name: note_machine
 UPDATE hosts SET machine = :machine WHERE id = :id
 
