@@ -87,7 +87,7 @@ def test_who_waits_copies_the_last_result_at_once_and_others_now_and_then(
 ) -> None:
     monkeypatch.setattr(tender, "COPY_S", 1e9)
     monkeypatch.setattr(tender, "_GLANCE_S", 0.0)
-    monkeypatch.setattr(tender, "_SHARE", 0)
+    monkeypatch.setattr(tender, "rest_after", lambda took_s, least_s: least_s)  # however long a look takes here
     client = tended(folder)
     assert not client.tender.see_to()
     pilot, claims = PilotFolder(batch, "1_0"), Claims(batch)
@@ -163,7 +163,8 @@ def tended(folder: Folder) -> Client:
 def test_a_kill_of_runs_and_jobs_ends_each_where_it_is(
     folder: Folder, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self: False)
+    monkeypatch.setattr(Client, "settle", lambda _self: None)
     client, claims = Client(folder), Claims(batch)
     with client.database.transaction():
         here = client.jobs.add(DAEMON, [JobSpec("true", "/")], {})[0]
@@ -243,3 +244,4 @@ def test_what_slurm_says_of_its_jobs_is_told_in_words() -> None:
 @pytest.mark.parametrize(("took_s", "rests_s"), [(0.001, 0.2), (0.05, 1.0), (6.0, 2.0)])
 def test_who_waits_looks_less_often_if_that_is_slow_but_never_rests_for_long(took_s: float, rests_s: float) -> None:
     assert rest_after(took_s, least_s=0.2) == rests_s
+    assert rest_after(took_s, least_s=0.2, share=4) == pytest.approx(min(max(0.2, 4 * took_s), 2.0))

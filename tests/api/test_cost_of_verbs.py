@@ -55,7 +55,8 @@ class Queue:
 @pytest.fixture
 def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], Queue]]:
     """No daemon: nobody fulfils a wish, and none is waited for."""
-    monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self: False)
+    monkeypatch.setattr(Client, "settle", lambda _self: None)
     monkeypatch.setattr(Client, "await_wishes", lambda _self, _ids: None)
     made: list[Queue] = []
 

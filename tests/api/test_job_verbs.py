@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from duckrow.api.jobs.rerun import rerun
 from duckrow.api.jobs.send_signal import send_signal
 from duckrow.api.queue.listing import listing
 from duckrow.core.devices.inventory import cpu_seats
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import ConflictError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.wishes import Wish, signal_wish
@@ -34,7 +35,8 @@ DONE, RUNNING, FIRST, SECOND, NOBODY = 1, 2, 3, 4, 99
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """Job 1 has succeeded, 2 runs, 3 and 4 wait. No daemon: nobody fulfils a wish, and none is waited for."""
-    monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self: False)
+    monkeypatch.setattr(Client, "settle", lambda _self: None)
     monkeypatch.setattr(Client, "await_wishes", lambda _self, _ids: None)
     client = Client(Folder(tmp_path / "state").make())
     with client.database.transaction():
@@ -86,10 +88,11 @@ def test_one_that_does_not_wait_for_an_answer_need_not(client: Client, monkeypat
 
 def test_a_signal_is_for_what_runs(client: Client) -> None:
     changed = send_signal(client, [DONE, RUNNING, FIRST], "USR1")
-    assert changed.done == [RUNNING]
+    assert changed.done == []
     assert refused(changed) == {
         DONE: "job 1 is already done",
         FIRST: "job 3 is queued: it has no process to signal",
+        RUNNING: "job 2 has no process that handles USR1",  # nobody has sent it
     }
     assert wishes(client) == [(RUNNING, signal_wish(10))]
 
@@ -114,11 +117,18 @@ def test_what_runs_again_may_be_changed_before(client: Client) -> None:
 def test_only_what_waits_is_held_and_only_what_changed_is_undone(client: Client) -> None:
     hold(client, [FIRST])
     changed = hold(client, [RUNNING, FIRST, SECOND])
-    assert sorted(changed.done) == [FIRST, SECOND]
-    assert refused(changed) == {RUNNING: "job 2 is running: only queued jobs can be changed"}
+    assert changed.done == [SECOND]
+    assert refused(changed) == {
+        FIRST: "job 3 is already held",
+        RUNNING: "job 2 is running: only queued jobs can be changed",
+    }
     assert changed.undo == {"action": "release", "ids": [SECOND]}
     assert release(client, [SECOND]).undo == {"action": "hold", "ids": [SECOND]}
     assert [client.job(job_id).held for job_id in (FIRST, SECOND)] == [True, False]
+    again = release(client, [SECOND])
+    assert (again.done, again.undo) == ([], None)
+    assert refused(again) == {SECOND: "job 4 is not held: duckrow why 4 says what it waits for"}
+    assert refused(pause(client, [FIRST])) == {FIRST: "job 3 is already held"}
 
 
 def test_pausing_holds_what_waits_and_suspends_what_runs(client: Client) -> None:
@@ -136,8 +146,12 @@ def test_a_pause_of_all_may_suspend_what_runs(client: Client) -> None:
     assert (pause_queue(client, None, stop_running=True), wishes(client)) == (1, [(RUNNING, Wish.SUSPEND)])
     assert client.pauses() == ["", "thesis"]
     assert resume_queue(client, None).projects == ["thesis"]
-    with pytest.raises(UsageError, match="duckrow resume --project thesis"):
+    with pytest.raises(ConflictError, match="duckrow resume --project thesis"):
         resume_queue(client, None)
+    resume_queue(client, "thesis")
+    for project, said in ((None, "The queue is not paused."), ("thesis", "'thesis' is not paused.")):
+        with pytest.raises(ConflictError, match=f"^{re.escape(said)}$"):
+            resume_queue(client, project)
 
 
 def test_what_runs_is_not_removed(client: Client) -> None:

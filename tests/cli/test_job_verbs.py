@@ -25,7 +25,8 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     """Job 1 has failed, 2 and 3 wait. No daemon: nobody fulfils a wish, and none is waited for."""
     home = tmp_path / "state"
     monkeypatch.setenv("DUCKROW_HOME", str(home))
-    monkeypatch.setattr(Client, "ensure_daemon", lambda _self, dispatch=True: False)
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self: False)
+    monkeypatch.setattr(Client, "settle", lambda _self: None)
     monkeypatch.setattr(Client, "await_wishes", lambda _self, _ids: None)
     client = Client(Folder(home).make())
     with client.database.transaction():
@@ -42,6 +43,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     return typed
 
 
+NO_DAEMON = "duckrow: the daemon is not running; `duckrow up` starts it.\n"
 NOT_QUEUED = "duckrow: job 1 failed: only queued jobs can be changed.\n"
 
 
@@ -67,7 +69,7 @@ NOT_QUEUED = "duckrow: job 1 failed: only queued jobs can be changed.\n"
         ("priority 50 1", NOT_QUEUED, 1),
         ("rerun 2", "duckrow: job 2 is queued; only finished jobs can run again.\n", 1),
         ("kill 1", "duckrow: job 1 is already done (failed).\n", 0),
-        ("release 2 3", "duckrow: 2 jobs released.\n", 0),
+        ("release 2", "duckrow: job 2 is not held: duckrow why 2 says what it waits for.\n", 1),
         ("priority 50 2", "duckrow: 1 job given priority 50.\n", 0),
         ("move 3 --first", "duckrow: 3 moved.\n", 0),
         ("pause 1", "duckrow: job 1 failed.\n", 1),
@@ -83,6 +85,26 @@ NOT_QUEUED = "duckrow: job 1 failed: only queued jobs can be changed.\n"
 def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, said: str | None, code: int) -> None:
     output, returned = typed(*words.split())
     assert (output, returned) == (output if said is None else said, code)
+
+
+def test_who_releases_or_resumes_jobs_is_told_that_no_daemon_is_running(typed: Typed) -> None:
+    for verb, said in (("release", "2 jobs released"), ("resume", "2 queued jobs released")):
+        typed("hold", "2", "3")
+        assert typed(verb, "2", "3") == (f"duckrow: {said}.\n{NO_DAEMON}", 0)
+
+
+@pytest.mark.parametrize("words", ["hold 1", "release 2", "pause 1", "resume 2", "rerun 2", "priority 1 1"])
+def test_verbs_that_find_nothing_to_do_have_one_exit_code(typed: Typed, words: str) -> None:
+    output, code = typed(*words.split())
+    assert output.startswith(f"duckrow: job {words[-1]} ")
+    assert code == 1
+
+
+@pytest.mark.parametrize("words", ["resume", "resume --project x", "move 1 --first", "edit 1 --priority 7"])
+def test_and_so_have_those_that_refuse_all_at_once(typed: Typed, words: str) -> None:
+    with pytest.raises(ConflictError) as refused:
+        typed(*words.split())
+    assert refused.value.exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,27 @@ def test_what_cannot_be_simulated_is_said_in_a_sentence(
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert run_cli(["simulate", "--devices", devices, "--trace", str(path)]) == 2
     assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("picture", "why"),
+    [
+        ("x.png", "draws an SVG file: --picture {}/x.svg"),
+        ("none/x.svg", "x.svg cannot be written"),
+        ("folder.svg", "cannot be written"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_refused_before_any_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], picture: str, why: str
+) -> None:
+    (tmp_path / "folder.svg").mkdir()
+    words = ["simulate", "--devices", "1x80G", "--trace", "missing.csv", "--picture", str(tmp_path / picture)]
+    assert run_cli(words) == 2
+    told = capsys.readouterr().err
+    assert why.format(tmp_path) in told
+    assert "missing.csv" not in told
+
+
+def test_a_trace_may_begin_with_a_byte_order_mark(trace: Path) -> None:
+    trace.write_text("\ufeff" + TRACE)
+    assert run_cli(["simulate", "--devices", "1x80G", "--trace", str(trace), "--jobs", "1", "--search", "0"]) == 0

@@ -46,9 +46,18 @@ def test_what_duckrow_lists_itself() -> None:
     assert read(json.dumps(listed)) == [TraceJob(0.0, 60.5, 1, 1000, "python a.py")]
 
 
+def test_a_job_that_ran_in_a_cpu_slot_had_no_gpu() -> None:
+    done = {"state": "done", "outcome": "succeeded", "created_at": 1e9, "gpus": None, "duration_s": 60.0}
+    listed = [{**done, "devices": devices} for devices in (["0"], ["cpu3"], ["0", "1"])]
+    trace = read_trace(json.dumps(listed), "t.json", MB)
+    assert ([job.gpus for job in trace.jobs], trace.left_out) == ([1, 2], 1)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("duration,gpus\n5,1.5\n", "line 2: 1.5 GPUs are not possible. For a part of a GPU, name the column plan_gpu"),
+        ("start_time,end_time\n1,2\n30,20\n", "line 3: it ends before it starts"),
         ("", "line 1: no column says how long"),
         ("a,b\n1,2\n", "line 1: no column says how long jobs ran.* Its columns: a, b"),
         ("submit,duration\n1,2\n3\n", "line 3: 1 columns, but the first line names 2"),

@@ -179,6 +179,18 @@ def test_errors_come_out_as_sentences_and_exit_codes(
     assert capsys.readouterr().err == said
 
 
+def test_what_follows_a_ctrl_c_in_a_terminal_begins_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "main", interrupted)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert run_cli([]) == 130
+    assert capsys.readouterr().err == "\n"
+
+
 def test_a_reader_that_has_gone_ends_us_quietly() -> None:
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m duckrow --help | true"], capture_output=True, text=True)
     assert done.stderr == ""

@@ -139,8 +139,10 @@ def test_the_second_step_ends_one_that_does_not_listen(harness: Harness) -> None
 def test_a_notice_comes_to_those_who_listen_for_it(harness: Harness) -> None:
     def body(life: Life) -> None:
         attempt = life.begin("waits for a signal")
-        life.engine.notice(attempt, signal.SIGUSR1)
+        assert life.engine.notice(attempt, signal.SIGUSR1)
         assert life.wait_for(Ended, attempt).exit_code == 5
+        assert not life.engine.notice(attempt, signal.SIGUSR1), "nobody is there any more"
+        assert not life.engine.signal_all(attempt, signal.SIGINT)
 
     harness.life(body)
 

@@ -87,12 +87,14 @@ class ThreadEngine:
         for attempt in attempts:
             self._report(Vanished(attempt.id, "its threads ended with their host"))
 
-    def notice(self, attempt: LiveAttempt, number: int) -> None:
-        self.signal_all(attempt, number)
+    def notice(self, attempt: LiveAttempt, number: int) -> bool:
+        return self.signal_all(attempt, number)
 
-    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        if attempt.id in self._processes:
-            self._kill_group(self._processes[attempt.id].pid, number)
+    def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
+        if attempt.id not in self._processes:
+            return False
+        self._kill_group(self._processes[attempt.id].pid, number)
+        return True
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         self.signal_all(attempt, SIGTERM if step == 1 else SIGKILL)

@@ -18,7 +18,7 @@ def test_runs_that_wait_are_held_released_and_put_in_order(duckrow: SlurmDuckrow
     said = duckrow("hold", "1-3").stderr
     assert "job 1 is running: only queued jobs can be changed" in said
     assert "2 jobs held" in said
-    assert duckrow("why", "2").stdout.strip().endswith("it is held: duckrow release")
+    assert duckrow("why", "2").stdout.strip().endswith("it is held: duckrow release 2")
     assert "1 job given" in duckrow("priority", "50", "5").stderr
     assert duckrow.sql("SELECT id, priority FROM jobs WHERE priority <> 30") == [(5, 50)]
     duckrow("kill", "3")  # one that is held

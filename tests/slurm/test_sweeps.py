@@ -81,7 +81,7 @@ def test_a_sweep_that_sbatch_refuses_leaves_nothing(duckrow: SlurmDuckrow) -> No
     duckrow(*words, "--run", "--slots", "1", ok=False)
     duckrow(*words, "0.2", "--submit", "--on", "slurm", "--partition", "nowhere", ok=False)
     assert duckrow.states() == ["failed"]  # as it was
-    assert os.listdir(duckrow.work / "duckrow-runs" / "default" / "false") == [".code", "lr=0.1"]
+    assert sorted(os.listdir(duckrow.work / "duckrow-runs" / "default" / "false")) == [".code", "lr=0.1"]
 
 
 def test_where_the_runs_of_a_sweep_go_is_no_use_without_sending_them(duckrow: SlurmDuckrow) -> None:

@@ -67,8 +67,8 @@ def test_wrong_commands_on_a_healthy_gpu_fail_elsewhere_too_and_it_comes_back(du
     fail_in_a_row(duckrow, "exit 3")
     (duckrow.work / "gate").touch()
     again = "GPU 1 is used again: jobs that failed on it within seconds fail elsewhere too."
-    until(lambda: again in (duckrow.home / "daemon.log").read_text(), "GPU 1 to be given out again")
-    assert set_aside(duckrow) == {}
+    until(lambda: again in (duckrow.home / "daemon.log").read_text(), "the daemon to say so")
+    until(lambda: set_aside(duckrow) == {}, "the tick that said so to be written")
     assert outcomes(duckrow) == {"succeeded": 1, "failed": 4, "skipped": 1}
     assert [devices_of(duckrow, job) for job in (2, 3, 4, 5)] == [["1", "0"], ["1", "0"], ["1", "0"], ["1"]]
 

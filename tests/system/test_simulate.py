@@ -9,7 +9,7 @@ from tests.conftest import Duckrow
 
 
 def test_the_jobs_of_this_machine_are_simulated_on_other_gpus(duckrow: Duckrow, tmp_path: Path) -> None:
-    duckrow("run", "--slots", "2", stdin="sleep 0.1\nsleep 0.2\nfalse\n", ok=False)
+    duckrow("run", "--devices", "0,1", stdin="sleep 0.1\nsleep 0.2\nfalse\n", ok=False)
     trace, picture = tmp_path / "trace.json", tmp_path / "timeline.svg"
     trace.write_text(duckrow("ls", "--all", "--json").stdout)
     words = ("simulate", "--devices", "1xH100-80G", "--trace", str(trace), "--search", "0", "--picture", str(picture))

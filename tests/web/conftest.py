@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from duckrow.web.gate.credentials import Credentials
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.web.described import API, check_answer
 
@@ -38,7 +39,7 @@ class Server:
         self.port = urlsplit(self.link).port or 0
         self.address = f"http://127.0.0.1:{self.port}"
         self.mode = [word for word in words if word == "--read-only"]
-        self.token = duckrow("web", *self.mode, "--token").stdout.strip()
+        self.token = Credentials(str(duckrow.home), read_only=bool(self.mode)).token()
 
     def stranger(self, **options: Any) -> httpx.Client:
         """Somebody without a token and without a session."""

@@ -44,8 +44,15 @@ def test_without_a_server_there_is_no_link(duckrow: Duckrow, serve: Callable[...
     assert duckrow("web", "--url", ok=False).returncode == 1
 
 
-def test_the_token_is_the_same_each_time(duckrow: Duckrow) -> None:
-    assert duckrow("web", "--token").stdout == duckrow("web", "--token").stdout
+@pytest.mark.parametrize("mode", [[], ["--read-only"]])
+def test_the_token_is_the_same_each_time_and_opens_the_server(
+    duckrow: Duckrow, serve: Callable[..., Server], mode: list[str]
+) -> None:
+    token = duckrow("web", *mode, "--token").stdout
+    assert duckrow("web", *mode, "--token").stdout == token
+    server = serve(*mode)
+    assert server.token == token.strip()
+    assert server.get("/status")
 
 
 def test_a_port_that_is_taken_is_passed_over_unless_it_was_asked_for(tmp_path: object) -> None:
@@ -80,6 +87,7 @@ def test_ctrl_c_counts_from_before_the_server_is_built(tmp_path: Path, monkeypat
     with StopRequests().heard() as stop:
         os.kill(os.getpid(), signal.SIGINT)
         serve(listening, serving, stop)
+    assert stop.by_key, "the terminal shows ^C"
 
 
 def test_ctrl_c_ends_it_without_a_complaint(serve: Callable[..., Server]) -> None:

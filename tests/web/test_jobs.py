@@ -90,7 +90,7 @@ def test_a_job_that_is_not_there_is_a_404_with_a_sentence(idle: Server) -> None:
 
 def test_why_a_job_waits_is_told_in_sentences(queue: Server) -> None:
     [job_id] = queue.add("true", hold=True)
-    assert queue.get(f"/jobs/{job_id}/why")["reasons"] == ["it is held: duckrow release"]
+    assert queue.get(f"/jobs/{job_id}/why")["reasons"] == [f"it is held: duckrow release {job_id}"]
 
 
 # -- adding -------------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_the_queue_is_paused_and_goes_on_as_a_whole_and_by_project(queue: Server
     assert queue.get("/status")["paused_projects"] == ["a"]
     queue.post("/queue/resume", {"project": "a"})
     duckrow.wait_for(of_a, "succeeded")
-    assert queue.post("/queue/resume", {"project": "z"}, 400)["error"]["sentence"] == "'z' is not paused."
+    assert queue.post("/queue/resume", {"project": "z"}, 409)["error"]["sentence"] == "'z' is not paused."
 
 
 def test_one_job_is_paused_and_goes_on(queue: Server, duckrow: Duckrow) -> None:

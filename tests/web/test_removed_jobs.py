@@ -36,7 +36,8 @@ def inside(application: Inside, monkeypatch: pytest.MonkeyPatch) -> Inside:
     """With the jobs 1 and 2, which wait, and without a daemon: nothing may start one."""
     home = application.services.serving.home
     monkeypatch.setenv("DUCKROW_HOME", home)
-    monkeypatch.setattr(Client, "ensure_daemon", lambda self, dispatch=True: False)
+    monkeypatch.setattr(Client, "ensure_daemon", lambda _self: False)
+    monkeypatch.setattr(Client, "settle", lambda _self: None)
     with client_of(home) as client, client.database.transaction():
         client.database.execute("DELETE FROM jobs")
         client.database.execute("DELETE FROM sqlite_sequence")
@@ -99,6 +100,8 @@ def test_who_changes_it_is_told_that_it_is_gone(
 def test_of_many_the_one_that_is_gone_is_refused_and_the_others_are_done(
     inside: Inside, monkeypatch: pytest.MonkeyPatch, action: str, kind: type | ModuleType, step: str
 ) -> None:
+    if action == "release":
+        inside.ask("POST", f"{API}/jobs/actions", json={"action": "hold", "ids": [1, 2]})
     removed_after(inside, monkeypatch, kind, step)
     answer = inside.ask("POST", f"{API}/jobs/actions", json={"action": action, "priority": 1, "ids": [1, 2]})
     assert answer.status_code == 200, answer.text

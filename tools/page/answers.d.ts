@@ -387,6 +387,7 @@ declare namespace Api {
     mem_mb?: number | null;
     mem_limit?: boolean | null;
     ooms?: number | null;
+    ran_out_mb?: number | null;
     alone?: boolean | null;
     larger_than_mb?: number | null;
   }

@@ -7,7 +7,7 @@ import os
 import sys
 
 from duckrow.cli.plain import answer
-from duckrow.cli.refusals import open_missing_streams, refused_by_machine, say
+from duckrow.cli.refusals import end_line, open_missing_streams, refused_by_machine, say
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, DuckrowError
 
 TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
@@ -33,6 +33,7 @@ def run_cli(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
+        end_line()
         return EXIT_INTERRUPTED
     except DuckrowError as error:
         say(f"duckrow: {error}")

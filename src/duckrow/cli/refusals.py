@@ -10,6 +10,12 @@ _OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _ADDING = ("submit", "add", "sweep")
 
 
+def end_line() -> None:
+    """A terminal shows ^C: what comes next begins a line."""
+    if sys.stderr.isatty():
+        say("")
+
+
 def say(message: str) -> None:
     """A message for a person. If nobody can read it, the exit code stays the same."""
     try:

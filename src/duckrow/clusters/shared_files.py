@@ -78,7 +78,7 @@ def _create(card: str, path: str) -> bool:
 def names(folder: str) -> list[str]:
     """The names in a folder, without drafts."""
     try:
-        return [name for name in os.listdir(folder) if not name.startswith(".")]
+        return sorted(name for name in os.listdir(folder) if not name.startswith("."))
     except FileNotFoundError:
         return []
 

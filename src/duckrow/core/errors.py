@@ -45,7 +45,9 @@ class JobGone(NotFoundError):
 
 
 class ConflictError(UsageError):
-    """The request is valid, but not in the job's current state."""
+    """The request is valid, but there is nothing to do: not in the current state of the job, or of the queue."""
+
+    exit_code = EXIT_FAILED
 
 
 class StateError(DuckrowError):

@@ -125,11 +125,11 @@ class Engine(Protocol):
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         """Watch attempts that another process, now dead, has started; `rebooted`: before the last reboot."""
 
-    def notice(self, attempt: LiveAttempt, number: int) -> None:
-        """Send a signal to those processes of the attempt that handle it."""
+    def notice(self, attempt: LiveAttempt, number: int) -> bool:
+        """Send a signal to those processes of the attempt that handle it; whether there was one."""
 
-    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        """Send a signal to every process of the attempt, for example to suspend it."""
+    def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
+        """Send a signal to every process of the attempt, for example to suspend it; whether there was one."""
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         """Take this step of stopping: 1 asks (SIGTERM), 2 forces (SIGKILL)."""
@@ -206,6 +206,10 @@ class Progress(Protocol):
     @property
     def waits_for(self) -> Sequence[str]:
         """What keeps the first job from starting, while none is running."""
+
+    @property
+    def starts_more(self) -> bool:
+        """Not once it was interrupted, or gave up."""
 
     @property
     def interrupts(self) -> int: ...

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from duckrow.api.clusters.tender import rest_after
+
 if TYPE_CHECKING:
     from duckrow.api.client import Client
     from duckrow.api.queue.attendance import Attendance
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.05  # the least time between two looks, if many runs are left; the last ones are seen sooner
 _LOOK_EACH_S = 0.002  # the same for each run that is left
 _GLANCE_S = 0.01  # how soon to check whether anything has changed; the longer nothing has, the less often
-_SHARE = 5  # if a look takes long because there are many runs, rest this many times as long; results come once each
+_SHARE = 5  # a look that takes long is followed by a rest that is this many times as long; results come once each
 
 
 class RunWaiter:
@@ -46,7 +48,7 @@ class RunWaiter:
                 self._look(pending)
                 if pending:
                     looking_s = time.monotonic() - began - self._noting_s
-                    self._rest(max(min(_LOOK_S, _LOOK_EACH_S * len(pending)), _SHARE * looking_s))
+                    self._rest(rest_after(looking_s, min(_LOOK_S, _LOOK_EACH_S * len(pending)), _SHARE))
         except KeyboardInterrupt:
             self._place.stop(self._client, [row.job_id for row in self._rows(pending).values()])
             raise

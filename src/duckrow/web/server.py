@@ -93,6 +93,7 @@ class StopRequests:
 
     def __init__(self) -> None:
         self.any = False
+        self.by_key = False
         self.on_request: Callable[[], None] = lambda: None
 
     @contextmanager
@@ -105,7 +106,7 @@ class StopRequests:
                 signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.any = True
+        self.any, self.by_key = True, number == signal.SIGINT
         self.on_request()
 
 

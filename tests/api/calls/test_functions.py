@@ -261,6 +261,7 @@ OTHERWISE_IN_PYTHON = {
 
 ONLY_TYPED = {
     *("words", "file", "delimiter", "form", "wrap", "error", "array", "root", "snapshot", "waits", "as_json"),
+    "help_all",
     *(name.replace("-", "_") for name in ("partition", "account", "qos", "gres", "time", "nodes", "cpus-per-task")),
     *("runs_per_job", "parallel_runs", "fixed_chunks", "max_jobs", "sbatch"),  # these are in slurm={...}
 }

@@ -124,6 +124,7 @@ class PretendRun(NamedTuple):
     host_id: int = 1
     reading: bool = False
     waits_for: Sequence[str] = ()
+    starts_more: bool = True
     interrupts: int = 0
     hung_up: bool = False
 
@@ -161,6 +162,12 @@ def test_before_the_first_job_has_ended_only_similar_runs_tell() -> None:
 def test_of_a_long_run_the_first_that_wait_tell_about_the_others() -> None:
     run = PretendRun(1004, waiting=[steps(3), steps(5)], run_times=known())
     assert run_left_s(run, done=2, usual_s=3.0, now=0.0) == 50 + 1000 * 40 / 2
+
+
+def test_a_run_that_starts_nothing_more_ends_with_what_runs() -> None:
+    running = [attempt(steps(5), started_at=1000.0)]
+    run = PretendRun(1004, running, [steps(8), steps(1)], known(), starts_more=False)
+    assert run_left_s(run, done=2, usual_s=3.0, now=1010.0) == 40
 
 
 def test_a_job_on_both_gpus_counts_on_both() -> None:

@@ -23,7 +23,9 @@ from duckrow.core.devices.neighbours import Neighbour
 from duckrow.core.devices.policy import Policy
 from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.errors import JobGone
-from duckrow.core.jobs.job import JobSpec, LiveAttempt
+from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import JobSpec
+from duckrow.core.life.dependencies import OK
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.schedule.explain import SOON
@@ -148,7 +150,7 @@ def test_one_that_is_suspended_says_how_it_goes_on(scene: Scene) -> None:
 
 
 def test_it_is_held(scene: Scene) -> None:
-    assert scene.why(held=True) == ["it is held: duckrow release"]
+    assert scene.why(held=True) == ["it is held: duckrow release 1"]
 
 
 def test_its_time_has_not_come(scene: Scene) -> None:
@@ -191,10 +193,20 @@ def test_it_waits_for_another_job(scene: Scene, condition: str, how: str) -> Non
     assert scene.why(job) == [f"it waits for job {before} to {how}"]
 
 
+def test_it_waits_for_many_jobs_of_an_array(scene: Scene) -> None:
+    array = scene.client.jobs.add(
+        DAEMON, [JobSpec("true", "/", name="fit", array_index=each) for each in range(300)], {}
+    )
+    job = scene.add()
+    with scene.client.database.transaction():
+        scene.control.add_dependencies([job], [(each, OK) for each in array])
+    assert scene.why(job) == [f"it waits for 300 jobs of the array fit to succeed: {array[0]}-{array[-1]}"]
+
+
 def test_all_that_people_want_is_told_at_once(scene: Scene) -> None:
     scene.client.jobs.pause("")
     assert scene.why(held=True, not_before=time.time() + 7199) == [
-        "it is held: duckrow release",
+        "it is held: duckrow release 1",
         "it starts in 1h 59m (--begin)",
         "everything is paused: duckrow resume",
     ]
@@ -561,7 +573,7 @@ def test_its_batch_stands_still(scene: Scene, cluster: OnCluster) -> None:
 
 def test_a_run_on_a_cluster_is_held(scene: Scene, cluster: OnCluster) -> None:
     scene.control.set_held(cluster.jobs, True)
-    assert scene.why(cluster.jobs[0]) == ["it is held: duckrow release"]
+    assert scene.why(cluster.jobs[0]) == [f"it is held: duckrow release {cluster.jobs[0]}"]
 
 
 def test_a_run_on_a_cluster_waits_for_another_job(scene: Scene, cluster: OnCluster) -> None:

@@ -45,6 +45,13 @@ def test_each_row_of_a_csv_is_a_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "text"), [("s.csv", "lr\n1\n"), ("s.toml", "parameters.lr = [1]"), ("s.yaml", "parameters: {lr: [1]}")]
+)
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path, name: str, text: str) -> None:
+    assert points(read(tmp_path, name, f"\ufeff{text}")) == points(read(tmp_path, name, text))
+
+
+@pytest.mark.parametrize(
     ("name", "text", "told"),
     [
         ("s.txt", "", "is not a sweep: its name must end in .yaml, .yml, .toml or .csv."),

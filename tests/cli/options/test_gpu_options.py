@@ -55,7 +55,7 @@ def test_a_job_without_a_gpu_asks_for_a_cpu_slot(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0", "--slots", "1")
     job = duckrow.submit("--cpu", "--", "test -z $CUDA_VISIBLE_DEVICES")
     duckrow.wait_for(job, "succeeded")
-    duckrow("hold", str(duckrow.submit("--hold", "--gpus", "1", "--", "true")))
+    duckrow.submit("--hold", "--gpus", "1", "--", "true")
     duckrow("edit", "2", "--cpu")
     assert duckrow.job(2)["gpus"] == 0
 

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 from pathlib import Path
+from signal import SIGUSR1
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_ls_says_what_it_cannot_show(worked: DryDuckrow) -> None:
     assert (
         worked("ls", "1-3", "--name", "odd").stderr == "None of the 6 jobs match. `duckrow ls --all` lists them all.\n"
     )
-    assert worked("ls", "3-6", "--limit", "2", "--page", "2", "-c", "id").stdout.split() == ["ID", "5", "6"]
+    assert worked("ls", "3-6", "--limit", "2", "--page", "2", "-c", "id").stdout.split() == ["ID", "3", "4"]
 
 
 @pytest.mark.parametrize("sort", ["", "-", "id,name"])
@@ -243,3 +244,16 @@ def test_the_end_of_a_huge_log_is_there_at_once(duckrow: DryDuckrow) -> None:
     assert duckrow("logs", "-t", "50", "1").stdout.splitlines() == [f"line {number}" for number in range(50, 100)]
     after = resource.getrusage(resource.RUSAGE_SELF)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5  # of work, not of waiting
+
+
+def test_a_signal_is_sent_only_where_a_process_handles_it(duckrow: DryDuckrow) -> None:
+    duckrow.does("saves", Behaviour(runs_s=600, exits_on=((SIGUSR1, 0),)))
+    duckrow.up("--slots", "2")
+    deaf, saves = duckrow.submit("sleep 600"), duckrow.submit("saves")
+    duckrow.wait_for(saves, "running")
+    told = duckrow("kill", "--signal", "USR1", str(deaf), ok=False)
+    assert (told.returncode, told.stderr) == (1, f"duckrow: job {deaf} has no process that handles USR1.\n")
+    assert duckrow("kill", "--signal", "USR1", str(saves)).stderr == f"duckrow: USR1 sent to job {saves}.\n"
+    assert duckrow("kill", "--signal", "INT", str(deaf)).stderr == f"duckrow: INT sent to job {deaf}.\n"
+    noted = [event["detail"] for event in duckrow.job(deaf)["events"]]
+    assert noted[-2:] == ["signal 10 was not sent: no process handles it", "signal 2 was sent"]

@@ -37,7 +37,7 @@ def test_hold_and_release(busy: DryDuckrow) -> None:
     busy.open_gate()
     busy.wait_for(other, "succeeded")
     assert busy.state(job) == "queued"
-    assert busy("why", str(job)).stdout == f"job {job}: it is held: duckrow release\n"
+    assert busy("why", str(job)).stdout == f"job {job}: it is held: duckrow release {job}\n"
     assert busy("release", str(job)).stderr == "duckrow: 1 job released.\n"
     busy.wait_for(job, "succeeded")
     assert busy("hold", "99", ok=False).returncode == 2
@@ -64,15 +64,15 @@ def test_higher_priorities_start_first_and_order_can_be_changed(busy: DryDuckrow
 
 def test_a_wrong_move_is_told(busy: DryDuckrow) -> None:
     busy.submit("true")
-    for words, sentence in (
-        (["move", "1", "--first"], "Job 1 is running: only queued jobs can be changed."),
-        (["move", "2", "--before", "1"], "Job 1 is running"),
-        (["move", "2", "--before", "2"], "before itself"),
-        (["move", "2"], "Say where to"),
-        (["move", "77", "--first"], "There is no job 77"),
+    for words, sentence, code in (
+        (["move", "1", "--first"], "Job 1 is running: only queued jobs can be changed.", 1),
+        (["move", "2", "--before", "1"], "Job 1 is running", 1),
+        (["move", "2", "--before", "2"], "before itself", 2),
+        (["move", "2"], "Say where to", 2),
+        (["move", "77", "--first"], "There is no job 77", 2),
     ):
         refused = busy(*words, ok=False)
-        assert refused.returncode == 2, words
+        assert refused.returncode == code, words
         assert sentence in refused.stderr
 
 
@@ -182,7 +182,13 @@ def test_a_rerun_takes_the_chain_behind_it_along_and_may_change_it(duckrow: DryD
     third = duckrow.submit("--after", str(second), "echo third")
     duckrow("resume")
     duckrow.wait_for(third, "skipped")
-    duckrow("rerun", str(first), "--command", "true", "--priority", "60")
+    dry = duckrow("rerun", str(first), "--dry-run").stderr
+    assert dry.endswith(f"duckrow: 2 jobs that were skipped would wait again: {second}-{third}.\n")
+    said = duckrow("rerun", str(first), "--command", "true", "--priority", "60").stderr
+    assert said == (
+        f"duckrow: 1 job is back in the queue: {first} (false, failed).\n"
+        f"duckrow: 2 jobs that were skipped wait again: {second}-{third}.\n"
+    )
     duckrow("wait", f"{first}-{third}")
     assert [duckrow.state(job) for job in (first, second, third)] == ["succeeded"] * 3
     assert duckrow.job(first)["priority"] == 60

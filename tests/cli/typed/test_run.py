@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from signal import SIGINT, SIGTERM
 
@@ -160,6 +161,17 @@ def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
     duckrow("run", "--resume", file, ok=False)
     duckrow("run", "--devices", "6", "--resume", file, ok=False)
     assert places(duckrow) == [["5"], ["5"], ["6"]]
+
+
+def test_who_does_what_a_run_says_at_its_end_resumes_it(duckrow: DryDuckrow) -> None:
+    """The list is read as before, and the devices are the same."""
+    duckrow.does("echo a\nfalse", Behaviour(exit_code=1), Behaviour())
+    file = write(duckrow, "echo a\nfalse\n---\ntrue\n")
+    said = duckrow("run", "--slots", "1", "--delimiter", "---", file, ok=False).stderr
+    told = said.split("duckrow run ")[-1].split("\n")[0]
+    assert told == f"--delimiter --- --resume {os.path.relpath(file)}"
+    duckrow("run", *told.split())
+    assert duckrow.sql("SELECT attempts, outcome FROM jobs ORDER BY id") == [(2, "succeeded"), (1, "succeeded")]
 
 
 def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None:

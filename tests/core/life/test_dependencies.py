@@ -6,7 +6,17 @@ import pytest
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job import SKIP, WAIT
-from duckrow.core.life.dependencies import ANY, FAILED, OK, in_words, is_met, is_skipped, parse_after
+from duckrow.core.life.dependencies import (
+    ANY,
+    FAILED,
+    OK,
+    AwaitedJob,
+    awaited_in_words,
+    in_words,
+    is_met,
+    is_skipped,
+    parse_after,
+)
 from duckrow.core.life.states import Outcome
 
 
@@ -73,3 +83,21 @@ def test_a_job_that_can_never_start_is_skipped_unless_it_is_to_wait_for_a_rerun(
     assert not is_skipped(OK, Outcome.FAILED, WAIT)
     assert not is_skipped(OK, Outcome.SUCCEEDED, SKIP)
     assert not is_skipped(ANY, Outcome.FAILED, SKIP)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "told"),
+    [
+        ([], []),
+        ([AwaitedJob(3, OK), AwaitedJob(9, ANY)], ["job 3 to succeed", "job 9 to end"]),
+        ([AwaitedJob(each, OK) for each in (1, 2, 3)], [f"job {each} to succeed" for each in (1, 2, 3)]),
+        ([AwaitedJob(each, FAILED) for each in (1, 2, 3, 7)], ["4 jobs to fail: 1-3,7"]),
+        ([AwaitedJob(4, OK, array_id=4, array="fit")], ["job 4 to succeed"]),
+        (
+            [AwaitedJob(each, OK, array_id=4, array="fit") for each in range(4, 304)] + [AwaitedJob(400, OK)],
+            ["300 jobs of the array fit to succeed: 4-303", "job 400 to succeed"],
+        ),
+    ],
+)
+def test_many_that_are_awaited_alike_are_told_together(jobs: list[AwaitedJob], told: list[str]) -> None:
+    assert awaited_in_words(jobs) == told

@@ -12,7 +12,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.neighbours import Neighbour
 from duckrow.core.devices.policy import Policy
-from duckrow.core.life.dependencies import ANY, FAILED, OK
+from duckrow.core.life.dependencies import ANY, FAILED, OK, AwaitedJob
 from duckrow.core.memory.observation import Observation
 from duckrow.core.schedule.backfill import Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
@@ -49,14 +49,14 @@ def test_a_job_that_nothing_holds_up_can_start_now() -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"held": True}, "it is held: duckrow release"),
+        ({"held": True}, "it is held: duckrow release 99"),
         ({"wait_s": 90.0}, "it starts in 1m 30s (--begin)"),
         ({"wait_s": 90.0, "is_retry": True}, "it is tried again in 1m 30s"),
         ({"paused": ""}, "everything is paused: duckrow resume"),
         ({"paused": "thesis"}, "thesis is paused: duckrow resume --project thesis"),
-        ({"waits_for": ((12, OK),)}, "it waits for job 12 to succeed"),
-        ({"waits_for": ((12, ANY),)}, "it waits for job 12 to end"),
-        ({"waits_for": ((12, FAILED),)}, "it waits for job 12 to fail"),
+        ({"waits_for": (AwaitedJob(12, OK),)}, "it waits for job 12 to succeed"),
+        ({"waits_for": (AwaitedJob(12, ANY),)}, "it waits for job 12 to end"),
+        ({"waits_for": (AwaitedJob(12, FAILED),)}, "it waits for job 12 to fail"),
         ({"limit": ("thesis", 2, 2)}, "thesis may run 2 jobs at a time, and 2 are running"),
         ({"limit": ("thesis", 1, 3)}, "thesis may run 1 job at a time, and 3 are running"),
         ({"limit": ("thesis", 0, 0)}, "thesis may run 0 jobs at a time, and 0 are running"),
@@ -78,12 +78,12 @@ def test_all_reasons_are_told_and_what_a_person_wants_comes_first() -> None:
         held=True,
         wait_s=5.0,
         paused="thesis",
-        waits_for=((12, OK), (13, ANY)),
+        waits_for=(AwaitedJob(12, OK), AwaitedJob(13, ANY)),
         limit=("thesis", 1, 1),
         daemon_runs=False,
     )
     assert explain(everything) == [
-        "it is held: duckrow release",
+        "it is held: duckrow release 99",
         "it starts in 5.0s (--begin)",
         "thesis is paused: duckrow resume --project thesis",
         "it waits for job 12 to succeed",
@@ -100,7 +100,7 @@ def test_a_job_of_a_run_that_is_over_does_not_wait_for_the_daemon() -> None:
 
 def test_devices_are_no_reason_while_a_person_must_act() -> None:
     assert explain(waiting(held=True, booked={"0": WHOLE, "1": WHOLE}, ahead_count=9)) == [
-        "it is held: duckrow release"
+        "it is held: duckrow release 99"
     ]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COPY_S = 0.2  # between two looks at the folders of batches
 _GLANCE_S = 0.05  # between two glances whether a batch has ended
-_SHARE = 20  # if one takes long, because there are many runs or no core is free, rest this many times as long
+_SHARE = 20  # if one takes long, rest this many times as long
 _LONGEST_REST_S = 2.0  # but no longer: one sbatch may take seconds, and then somebody waits for its runs
 
 NOW_AND_THEN_S = 30.0  # how often commands that only look ask the cluster
@@ -25,9 +25,12 @@ WAITING_S = 3.0  # how often waiting commands ask the cluster
 PATIENCE_S = 5.0  # how long a command waits for the answer; one that asks again need not wait
 
 
-def rest_after(took_s: float, least_s: float) -> float:
-    """How long to rest after a look that took this long."""
-    return min(max(least_s, _SHARE * took_s), _LONGEST_REST_S)
+def rest_after(took_s: float, least_s: float, share: float = _SHARE) -> float:
+    """How long to rest after a look that took this long, because there are many runs or no core is free.
+
+    For all who look again and again whether jobs have ended. `share`: rest this many times as long.
+    """
+    return min(max(least_s, share * took_s), _LONGEST_REST_S)
 
 
 class Tender:

@@ -38,10 +38,10 @@ class Changed(Generic[J]):
         self.refused.append(RefusedChange(job_id, why))
 
     def refuse_started(self) -> None:
-        """Refuse all jobs that were not changed: only a queued job can be."""
-        done = set(self.done)
+        """Refuse all other jobs that were not changed: only a queued job can be."""
+        answered = {*self.done, *(refused.id for refused in self.refused)}
         for job in self.jobs:
-            if job.id in done:
+            if job.id in answered:
                 continue
             if job.state == State.QUEUED:
                 self.refuse(job.id, f"job {job.id} has already started and was not changed")

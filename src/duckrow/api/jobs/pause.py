@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duckrow.api.jobs.changed import Changed, look_at
-from duckrow.api.jobs.hold import set_held
+from duckrow.api.jobs.hold import already_held, set_held
 from duckrow.api.queue.views import JobView
 from duckrow.core.life.pausing import resume_command
 from duckrow.core.life.states import State, state_in_words
@@ -26,10 +26,12 @@ class PausedJobs(Changed[JobView]):
 def pause(client: Client, ids: Sequence[int]) -> PausedJobs:
     """Hold queued jobs, suspend running ones, until they are resumed or killed."""
     paused = _look(client, ids)
-    paused.waiting = set_held(client, [job.id for job in paused.jobs if job.state == State.QUEUED], held=True)
-    held = set(paused.waiting)
+    refused = _already_paused(client, paused.jobs)
+    waiting = [job.id for job in paused.jobs if job.state == State.QUEUED and job.id not in refused]
+    paused.waiting = set_held(client, waiting, held=True)
+    held = {*paused.waiting, *refused}
     others = [job for job in paused.jobs if job.id not in held]
-    refused = _cannot_be_suspended(client, others)
+    refused |= _cannot_be_suspended(client, others)
     wished = [job.id for job in others if job.id not in refused]
     if wished:
         client.wish(wished, Wish.PAUSE)
@@ -69,6 +71,13 @@ def _ended(paused: PausedJobs, refused: dict[int, str], undo: str) -> PausedJobs
     if paused.done:
         paused.undo = {"action": undo, "ids": list(paused.done)}
     return paused
+
+
+def _already_paused(client: Client, jobs: Sequence[JobView]) -> dict[int, str]:
+    """A job that is suspended with the queue can still be paused by itself."""
+    by_itself = client.jobs.suspended()
+    refused = {job.id: already_held(job.id) for job in jobs if job.state == State.QUEUED and job.held}
+    return refused | {job.id: f"{job.words} is already paused" for job in jobs if by_itself.get(job.id)}
 
 
 def _cannot_be_suspended(client: Client, jobs: Sequence[JobView]) -> dict[int, str]:

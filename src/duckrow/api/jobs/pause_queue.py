@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import ConflictError
+from duckrow.core.life.failures import compact_ids
 from duckrow.core.life.pausing import resume_command
 from duckrow.core.life.wishes import Wish
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.core.units import plural
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
@@ -38,10 +40,8 @@ def _suspend(client: Client, project: str | None) -> int:
 def resume_queue(client: Client, project: str | None) -> StillPaused:
     """Resume a project, or everything; then a project or job that was paused by itself stays paused."""
     paused = client.jobs.pauses()
-    if project is not None and project not in paused:
-        raise UsageError(f"'{project}' is not paused.")
-    if project is None and paused and "" not in paused:
-        raise UsageError(f"Not everything is paused, only {', '.join(paused)}: {resume_command(paused[0])}")
+    if (project or "") not in paused:
+        raise ConflictError(_not_paused(client, project, paused))
     client.jobs.unpause(project or "")
     left, alone = client.jobs.pauses(), client.jobs.suspended()
     running = [
@@ -53,3 +53,14 @@ def resume_queue(client: Client, project: str | None) -> StillPaused:
         client.wish(running, Wish.CONTINUE)  # harmless for those that were not suspended
     client.ring_all()
     return StillPaused(left, [job_id for job_id, by_itself in alone.items() if by_itself])
+
+
+def _not_paused(client: Client, project: str | None, paused: list[str]) -> str:
+    """Says what is paused instead, and how to resume that."""
+    if project is not None:
+        return f"'{project}' is not paused."
+    if paused:
+        return f"Not everything is paused, only {', '.join(paused)}: {resume_command(paused[0])}"
+    alone = list(client.jobs.suspended())
+    only = f", only {plural(len(alone), 'job')}: duckrow resume {compact_ids(alone)}" if alone else "."
+    return f"The queue is not paused{only}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from duckrow.api.jobs.changed import Changed, glance_at
@@ -14,13 +14,19 @@ from duckrow.core.jobs.editing import checked_change
 from duckrow.core.life.states import State
 from duckrow.core.life.wishes import Wish
 from duckrow.store.jobs.control import ControlStore
+from duckrow.store.jobs.jobs import Glance
+from duckrow.store.life.dependencies import DependencyStore
 
 if TYPE_CHECKING:
     from duckrow.api.client import Client
-    from duckrow.store.jobs.jobs import Glance
 
 _LOOKED_AT = 10_000  # jobs at a time
 _AT_A_TIME = 1000  # jobs that are checked together: the request of each is 10 kB
+
+
+@dataclass
+class RerunJobs(Changed[Glance]):
+    behind: list[int] = field(default_factory=list)  # jobs that were skipped because of these, and wait again
 
 
 def rerun(
@@ -29,17 +35,19 @@ def rerun(
     changes: Mapping[str, Any] | None = None,
     dry_run: bool = False,
     one_of_many: bool = False,
-) -> Changed[Glance]:
+) -> RerunJobs:
     """`changes`: made to each job before it can start. `dry_run`: only say which would run again.
 
     `one_of_many`: the caller has checked all that it wants, of which these are some, and waits for all.
     """
-    changed = glance_at(client, ids)
+    looked = glance_at(client, ids)
+    changed = RerunJobs(looked.before, refused=looked.refused)
     for job in changed.jobs:
         if job.state == State.DONE:
             changed.done.append(job.id)
         else:
             changed.refuse(job.id, f"{job.words} is {job.state}; only finished jobs can run again")
+    changed.behind = DependencyStore(client.database).skipped_behind(changed.done) if changed.done else []
     if changed.done and not dry_run:
         queue_again = _queue_again if one_of_many else put_back
         queue_again(client, changed.done, _checked(changes or {}))
@@ -75,14 +83,20 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:
-    """Before any change, check the jobs that go to the daemon or ask for another number of GPUs: they must fit."""
+    """Before any change, check the jobs that go to the daemon or ask for another number of GPUs: they must fit.
+
+    To run a job again is to add it, so a job that goes to the daemon starts it.
+    """
     ids, _ = apart(client, ids)
-    if not ids:
-        return
-    client.ensure_daemon()
     living = {row.id for row in client.living_hosts()}
     owners = client.jobs.owners(ids)
-    ids = [job_id for job_id in ids if "gpus" in changes or owners.get(job_id) not in living]
+    for_daemon = [job_id for job_id in ids if owners.get(job_id) not in living]
+    if for_daemon:
+        client.ensure_daemon()
+    if "gpus" not in changes:
+        ids = for_daemon
+    elif ids:
+        client.find_seats()
     for first in range(0, len(ids), _AT_A_TIME):
         judged = client.jobs.asked_for(ids[first : first + _AT_A_TIME])
         specs = [replace(job.spec, gpus=changes.get("gpus", job.spec.gpus)) for job in judged]

@@ -13,6 +13,7 @@ from duckrow.api.call import each, words_of
 from duckrow.api.calls.functions import Call, JobFailed, name_of
 from duckrow.api.calls.signature import check_call, check_kind
 from duckrow.api.client import Client
+from duckrow.api.clusters.tender import rest_after
 from duckrow.api.jobs.hold import set_held
 from duckrow.api.jobs.kill import kill
 from duckrow.api.python.handles import Job, open_client
@@ -35,7 +36,7 @@ P = ParamSpec("P")
 _LOOK_S = 0.02  # how often the watcher asks whether anything has changed
 _ASK_CLUSTER_S = 3.0  # how often a cluster is asked, where jobs are on one
 _AT_LEAST_S = 1.0  # how often it looks in any case
-_SHARE = 5  # if a look takes long because of many jobs, it then rests this many times as long
+_SHARE = 5  # a look that takes long is followed by a rest that is this many times as long
 _ONE_QUERY = 5000  # ids
 
 # Options of Python's own executors, whose workers make many calls, and what to do here instead.
@@ -205,7 +206,7 @@ class Executor(concurrent.futures.Executor):
                         lending.look(list(self._pending))
                         if not self._has_more():
                             return
-                        _until_changed(client, max(_LOOK_S, _SHARE * asked_s))
+                        _until_changed(client, rest_after(asked_s, _LOOK_S, _SHARE))
                 finally:
                     lending.end()
         except Exception as error:  # any error: nobody may wait for ever

@@ -86,7 +86,8 @@ def run_left_s(run: Progress, done: int, usual_s: float, now: float) -> float:
         return usual_s if told is None else told.seconds
 
     running = run.running
-    waiting = [ExpectedStart(job.id, expected_s(job), max(job.gpus or 1, 1)) for job in run.waiting]
+    queued = run.waiting if run.starts_more else ()
+    waiting = [ExpectedStart(job.id, expected_s(job), max(job.gpus or 1, 1)) for job in queued]
     busy: list[float] = []
     for attempt in running:
         busy += [max(expected_s(attempt.job) - (now - attempt.started_at), 0.0)] * len(attempt.holds)
@@ -95,7 +96,7 @@ def run_left_s(run: Progress, done: int, usual_s: float, now: float) -> float:
     seats = max(run.seat_count, len(busy))  # more where they share GPUs by memory
     ends = walk_queue(seats, busy, waiting, {job.id for job in waiting}).ends_in_s
     mean_s = sum(job.expected_s for job in waiting) / len(waiting) if waiting else usual_s
-    more = max(run.added - done - len(running) - len(waiting), 0)
+    more = max(run.added - done - len(running) - len(waiting), 0) if run.starts_more else 0
     return max([*busy, *ends.values()], default=0.0) + (more * mean_s / max(seats, 1) if more else 0.0)
 
 

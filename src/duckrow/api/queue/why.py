@@ -15,12 +15,12 @@ from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.title import full_name
-from duckrow.core.life.dependencies import in_words
+from duckrow.core.life.dependencies import awaited_in_words
 from duckrow.core.life.states import State, state_in_words
 from duckrow.core.memory.prediction import HostGpus, gpus_of, predicted_ask
 from duckrow.core.schedule.backfill import Shadow, Turn
 from duckrow.core.schedule.decide import CORES, MEMORY
-from duckrow.core.schedule.explain import Holder, WaitingJob, explain
+from duckrow.core.schedule.explain import Holder, WaitingJob, explain, why_held
 from duckrow.store.attempts.attempts import live_attempts
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
@@ -41,10 +41,10 @@ def why(client: Client, job_id: int) -> list[str]:
     batch = BatchStore(client.database).among([facts.host_id]).get(facts.host_id)
     if batch is not None:
         if facts.held:
-            return ["it is held: duckrow release"]
-        waits_for = [row for row in store.dependencies_of(job_id) if not row.met]
+            return [why_held(job_id)]
+        waits_for = awaited_in_words(row for row in store.dependencies_of(job_id) if not row.met)
         if waits_for:
-            return [f"it waits for {in_words(row.condition, row.on_job_id)}" for row in waits_for]
+            return [f"it waits for {awaited}" for awaited in waits_for]
         standing, asks = client.tender.standings().get(batch.id), ""
         if standing is not None and standing.groups:  # the runs of its batch have different requests
             group = client.batches.group_of(job_id)
@@ -91,7 +91,7 @@ def why(client: Client, job_id: int) -> list[str]:
             wait_s=None if facts.not_before is None else facts.not_before - now,
             is_retry=facts.attempts > 0,
             paused="" if "" in pauses else facts.project if facts.project in pauses else None,
-            waits_for=tuple((row.on_job_id, row.condition) for row in store.dependencies_of(job_id) if not row.met),
+            waits_for=tuple(row for row in store.dependencies_of(job_id) if not row.met),
             limit=full[0] if full else None,
             host=host.name if host.id != DAEMON and not alive else None,
             daemon_runs=alive,

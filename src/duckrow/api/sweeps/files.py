@@ -30,7 +30,7 @@ def read_sweep_file(path: str) -> SweepFile:
     if kind not in _READERS:
         raise UsageError(f"{path} is not a sweep: its name must end in .yaml, .yml, .toml or .csv.")
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="") as file:  # some editors begin a file with a mark
             text = file.read()
     except OSError as error:
         raise UsageError(f"The file {path} cannot be read: {error.strerror}.") from None

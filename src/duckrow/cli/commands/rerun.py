@@ -20,6 +20,7 @@ from duckrow.cli.options.option_values import TIME
 from duckrow.cli.views.changed_jobs import NAMED, change_many, exit_code, say_refused
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.life.failures import compact_ids
 from duckrow.core.life.states import Outcome
 from duckrow.core.units import plural
 
@@ -66,9 +67,11 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
     client.tender.copy()
     ids = _failed(client, words, **among) if failed else client.select(words)
     named: list[str] = []
+    behind: set[int] = set()
 
     def again(some: Sequence[int]) -> Changed[Any]:
         changed = rerun(client, some, changes, dry_run, one_of_many=True)
+        behind.update(changed.behind)
         done = [changed.before[job_id] for job_id in changed.done[: NAMED - len(named)]]
         named.extend(f"{job.id} ({clean(job.full_name)}, {job.outcome})" for job in done)
         return changed
@@ -80,6 +83,7 @@ def command(words: tuple[str, ...], failed: bool, command_: str | None, dry_run:
         client.await_wishes(ids)
     say_refused(changed)
     _say_queued(changed.done, named, dry_run, any_refused=changed.refused > 0)
+    _say_behind(sorted(behind.difference(ids)), dry_run)
     say_notes(client.tender.notes())
     return exit_code(changed)
 
@@ -91,6 +95,14 @@ def _say_queued(count: int, named: Sequence[str], dry_run: bool, any_refused: bo
         say(f"duckrow: {plural(count, 'job')} would run again{which}.")
     elif count or not any_refused:
         say(f"duckrow: {count} {'job is' if count == 1 else 'jobs are'} back in the queue{which}.")
+
+
+def _say_behind(ids: Sequence[int], dry_run: bool) -> None:
+    if ids:
+        more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+        wait = "would wait" if dry_run else "waits" if len(ids) == 1 else "wait"
+        which = f"{plural(len(ids), 'job')} that {'was' if len(ids) == 1 else 'were'} skipped"
+        say(f"duckrow: {which} {wait} again: {compact_ids(ids[:NAMED])}{more}.")
 
 
 def _failed(

@@ -23,7 +23,7 @@ from duckrow.cli.views.sparkline import sparkline
 from duckrow.core.devices.needs import Needs, ask_of
 from duckrow.core.errors import EXIT_OK
 from duckrow.core.jobs.title import full_name, without_call
-from duckrow.core.life.dependencies import in_words
+from duckrow.core.life.dependencies import AwaitedJob, awaited_in_words
 from duckrow.core.schedule.explain import wanted
 from duckrow.core.sweeps.results import cell_text, json_ready, short_text
 from duckrow.core.units import format_duration, format_mb, plural
@@ -115,9 +115,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "suspended": f"yes, because it was paused (duckrow resume {story['id']})" if story["suspended"] else "",
         "not before": "" if not_before is None else _clock(not_before),
         "waits for": _lost_run(story),
-        "after": ", ".join(
-            f"{in_words(on['condition'], on['id'])}{' (met)' if on['met'] else ''}" for on in story["after"]
-        ),
+        "after": ", ".join([*_after(story, met=False), *(f"{job} (met)" for job in _after(story, met=True))]),
         "done in": eta_text(story["eta_s"]),
         "metrics": clean(" ".join(f"{name}={short_text(value)}" for name, value in story["metrics"].items())),
         "pace": story["pace"] or "",
@@ -125,6 +123,11 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "variables": "" if variables is None else clean(" ".join(variables)) or "none",
         "note": clean(story["detail"]),
     }
+
+
+def _after(story: dict[str, Any], met: bool) -> list[str]:
+    """The jobs that it waits for, or waited for."""
+    return awaited_in_words(AwaitedJob(on["id"], on["condition"]) for on in story["after"] if on["met"] == met)
 
 
 def _needs(story: dict[str, Any]) -> str:

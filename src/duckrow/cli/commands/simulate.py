@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -44,6 +45,8 @@ def command(
     duckrow simulate --devices 8xH100-80G --trace trace.json
     duckrow simulate --devices 4x24G --trace helios.csv --jobs 500 --picture timeline.svg
     """
+    if picture is not None:
+        _check_picture(picture)
     gpus = parse_simulated_gpus(devices)
     found = read_trace(_text(trace), str(trace), gpus.memory_mb)
     jobs = found.jobs[:most]
@@ -66,7 +69,7 @@ def command(
 
 def _text(path: Path) -> str:
     try:
-        with click.open_file(str(path), encoding="utf-8") as file:
+        with click.open_file(str(path), encoding="utf-8-sig") as file:
             text: str = file.read()
             return text
     except UnicodeDecodeError:
@@ -96,6 +99,14 @@ def _row(name: str, told: Figures, bound_s: float) -> tuple[str, ...]:
     waits = (told.wait_mean_s, told.wait_median_s, told.wait_p95_s, told.wait_max_s)
     share = f"{told.makespan_s / bound_s:.2f}" if bound_s else "-"
     return name, format_duration(told.makespan_s), share, *map(format_duration, waits), f"{told.utilisation:.0%}"
+
+
+def _check_picture(path: Path) -> None:
+    """Before the search, which takes long."""
+    if path.suffix.lower() != ".svg":
+        raise UsageError(f"--picture draws an SVG file: --picture {path.with_suffix('.svg')}")
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"{path} cannot be written. Give a file in a folder that exists and is yours.")
 
 
 def _draw(path: Path, jobs: Sequence[TraceJob], spans: JobSpans, gpus: SimulatedGpus) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from duckrow.cli.console import say
+from duckrow.cli.refusals import end_line
 from duckrow.core.errors import EXIT_OK, DuckrowError, UsageError
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def _serve(home: str, opens: bool | None, beside_daemon: bool, values: dict[str,
         if opens or (opens is None and _has_browser()):
             _open(home, link)
         serve(listening, serving, stop)
+    if stop.by_key:
+        end_line()
     return EXIT_OK
 
 

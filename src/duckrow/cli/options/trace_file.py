@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from duckrow.core.devices.device import Device
 from duckrow.core.errors import UsageError
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.simulation.trace_job import TraceJob
@@ -75,6 +76,8 @@ def _json_rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str] | Non
     for number, row in enumerate(listed, start=1):
         has_succeeded = row.get("outcome") in (None, "succeeded") and _has_ended(row)
         told = {meaning: _cell(row.get(column)) for meaning, column in meanings.items()} if has_succeeded else None
+        if told and not told.get("gpus") and row.get("devices"):  # it had asked for any device
+            told["gpus"] = str(sum(Device(str(device)).is_gpu for device in row["devices"]))
         yield f"{name}, job {row.get('id', number)}", told
 
 
@@ -105,7 +108,7 @@ def _meanings(header: Sequence[str], name: str) -> dict[str, str]:
 
 
 def _jobs(row: Mapping[str, str], where: str, gpu_mb: int) -> Iterator[TraceJob]:
-    """None for one that never ran."""
+    """Nothing for one that never ran, or had no GPU."""
     run_s = _run_s(row, where)
     if run_s is None or run_s <= 0:
         return
@@ -116,7 +119,7 @@ def _jobs(row: Mapping[str, str], where: str, gpu_mb: int) -> Iterator[TraceJob]
         share = _number(percent, where, "plan_gpu") / 100
         gpus, memory = max(math.ceil(share), 1), math.ceil(share * gpu_mb) if 0 < share < 1 else None
     else:
-        gpus, memory = int(_number(row.get("gpus", "") or "1", where, "gpus")), _memory(row.get("memory", ""), where)
+        gpus, memory = _gpus(row.get("gpus", "") or "1", where), _memory(row.get("memory", ""), where)
     if not 0 <= gpus <= _MOST_GPUS:
         raise UsageError(f"{where}: {gpus} GPUs are not possible.")
     if gpus:  # jobs without a GPU do not compete for one
@@ -131,7 +134,11 @@ def _run_s(row: Mapping[str, str], where: str) -> float | None:
         except UsageError as error:
             raise UsageError(f"{where}: {error}") from None
     start, end = (_moment(row.get(name, ""), where, name) for name in ("start", "end"))
-    return None if start is None or end is None else end - start
+    if start is None or end is None:
+        return None
+    if end < start:
+        raise UsageError(f"{where}: it ends before it starts.")
+    return end - start
 
 
 def _moment(written: str, where: str, what: str) -> float | None:
@@ -157,6 +164,15 @@ def _number(written: str, where: str, what: str) -> float:
     if not math.isfinite(number) or number < 0:
         raise UsageError(f"{where}: '{written}' is not a number for {what}.")
     return number
+
+
+def _gpus(written: str, where: str) -> int:
+    number = _number(written, where, "gpus")
+    if number != int(number):
+        raise UsageError(
+            f"{where}: {written} GPUs are not possible. For a part of a GPU, name the column plan_gpu (50)."
+        )
+    return int(number)
 
 
 def _memory(written: str, where: str) -> int | None:

@@ -138,7 +138,7 @@ def _run_list(
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
-    return _see_through(run, view, given.watch.table, "" if given.once else _again(run, given.form), given.once)
+    return _see_through(run, view, given.watch.table, "" if given.once else _again(run, given), given.once)
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
@@ -155,15 +155,15 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
     say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
 
 
-def _again(run: ForegroundRun, form: str) -> str:
-    """The command that runs the unsuccessful jobs again."""
-    row = run.loop.host.previous
-    form = "" if form == "commands" else f" --format {form}"
-    if row.source:
-        from shlex import quote
+def _again(run: ForegroundRun, given: RunOptions) -> str:
+    """The command that runs the unsuccessful jobs again. It keeps the devices; how to read the list must be said."""
+    from shlex import quote
 
-        return f"duckrow run{form} --resume {quote(os.path.relpath(row.source))}"
-    return f"duckrow run{form} --resume={row.name}"
+    row = run.loop.host.previous
+    words = "duckrow run" if given.form == "commands" else f"duckrow run --format {given.form}"
+    if given.delimiter is not None:
+        words += f" --delimiter {quote(given.delimiter)}"
+    return f"{words} --resume {quote(os.path.relpath(row.source))}" if row.source else f"{words} --resume={row.name}"
 
 
 def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:

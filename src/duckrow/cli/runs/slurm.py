@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.clusters.tender import rest_after
 from duckrow.api.clusters.watch import WatchedRuns
 from duckrow.api.jobs.kill import kill
 from duckrow.cli.console import say, tell
@@ -14,8 +15,8 @@ from duckrow.core.clock import Now
 from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.attempt import Exit, FirstProcess, LiveAttempt
+from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.life.failures import compact_ids
 from duckrow.core.life.retry import Verdict
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _LAST_ROUNDS = 2  # of the runs that are running
-_SHARE = 4  # if a look takes long because there are many runs, we rest this many times as long
+_SHARE = 4  # a look that takes long is followed by a rest that is this many times as long
 
 
 def run_on_cluster(
@@ -149,6 +150,7 @@ class BatchWatch:
     """A batch as a run that a view can draw."""
 
     reading = False
+    starts_more = True
     interrupts = 0
     hung_up = False
     waiting = ()  # the cluster decides who is next
@@ -194,7 +196,7 @@ class BatchWatch:
                 return
             left = len(self._ids) - self._view.report.finished
             if left:
-                self._rest(max(_LOOK_S, _SHARE * (time.monotonic() - began)), left)
+                self._rest(rest_after(time.monotonic() - began, _LOOK_S, _SHARE), left)
 
     def _rest(self, rest_s: float, left: int) -> None:
         """Shortly before the end it pays to count the results meanwhile, and to rest only until the last one."""

@@ -79,14 +79,11 @@ def _list(client: Client, words: tuple[str, ...], options: ListOptions) -> int:
         print_json_list([view.as_json() for view in views] for views in request.slices())
         return EXIT_OK
     lines, below = request.screen()
-    is_empty = True
     for line in lines:
         print(line)
-        is_empty = False
     sys.stdout.flush()
-    if is_empty or not words:
-        for line in below:
-            say(line)
+    for line in below:
+        say(line)
     return EXIT_OK
 
 
@@ -119,8 +116,9 @@ class _Request:
             not_of_hosts=[run.host_id for run in self._ended],
         )
         self.columns = parse_words("column", [options.columns or ""], list(COLUMNS))
-        self._sort = _checked_sort(options.sort) if options.sort is not None else "id" if words else None
         self._limit = _limit(words, options)
+        self._names_all = bool(words) and self._limit == -1
+        self._sort = _checked_sort(options.sort) if options.sort is not None else "id" if self._names_all else None
         self._page = options.page
 
     def slices(self) -> Iterator[list[JobView]]:
@@ -183,8 +181,10 @@ class _Request:
         """How many there are, and what blocks them, if anything."""
         left = left_by_runs(self._ended)
         if counts:
-            listed = tally_in_words(self._client, self._filter, counts)
-            return [f"{listed}{obstacles(self._client, 'queued' in counts)}.", *left]
+            blocked = obstacles(self._client, "queued" in counts)
+            if self._names_all and not (blocked and "queued" in counts):
+                return []  # whoever names them sees how many there are
+            return [f"{tally_in_words(self._client, self._filter, counts)}{blocked}.", *left]
         everything = sum(tally(self._client, Filter()).values())
         if not everything:
             return ["No jobs yet. Add one: duckrow submit -- python train.py"]

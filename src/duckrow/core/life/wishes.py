@@ -60,6 +60,11 @@ def signal_wish(number: int) -> SignalWish:
     return SignalWish(f"{_SIGNAL}{number}")
 
 
+def signal_note(number: int, was_sent: bool) -> str:
+    """What the history of a job says about it."""
+    return f"signal {number} was sent" if was_sent else f"signal {number} was not sent: no process handles it"
+
+
 def signal_of(wish: str) -> int | None:
     """The signal that the wish asks for; None: it is not a signal wish."""
     return int(wish.removeprefix(_SIGNAL)) if wish.startswith(_SIGNAL) else None

@@ -9,7 +9,7 @@ from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
-from duckrow.core.life.dependencies import in_words
+from duckrow.core.life.dependencies import AwaitedJob, awaited_in_words
 from duckrow.core.life.pausing import resume_command
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.schedule.backfill import Comer, FirstStart, Front, Shadow
@@ -37,7 +37,7 @@ class WaitingJob(NamedTuple):
     held: bool
     wait_s: float | None  # until its time comes: --begin, or the back-off of a retry
     paused: str | None  # what is paused: the project's name, or empty for all
-    waits_for: tuple[tuple[int, str], ...]  # (job, condition) not yet met
+    waits_for: tuple[AwaitedJob, ...]  # not yet met
     limit: tuple[str, int, int] | None  # (what, most, running)
     host: str | None  # the name of a run that has ended; only that run may start it
     daemon_runs: bool
@@ -57,7 +57,7 @@ class WaitingJob(NamedTuple):
 
 
 def explain(job: WaitingJob) -> list[str]:
-    """Every reason; the one that must go first comes first."""
+    """What must go first: what people want, other jobs, a dead host. Without any of these, the devices."""
     reasons = list(_wishes(job))
     if job.host is not None:
         reasons.append(f"it belongs to the run {job.host}, which has ended: duckrow run --resume={job.host}")
@@ -75,16 +75,20 @@ def explain(job: WaitingJob) -> list[str]:
     return reasons or [SOON]
 
 
+def why_held(job_id: int) -> str:
+    return f"it is held: duckrow release {job_id}"
+
+
 def _wishes(job: WaitingJob) -> list[str]:
     reasons = []
     if job.held:
-        reasons.append("it is held: duckrow release")
+        reasons.append(why_held(job.turn.id))
     if job.wait_s is not None and job.wait_s > 0:
         left = format_duration(job.wait_s)
         reasons.append(f"it is tried again in {left}" if job.is_retry else f"it starts in {left} (--begin)")
     if job.paused is not None:
         reasons.append(f"{job.paused or 'everything'} is paused: {resume_command(job.paused)}")
-    reasons += [f"it waits for {in_words(condition, job_id)}" for job_id, condition in job.waits_for]
+    reasons += [f"it waits for {awaited}" for awaited in awaited_in_words(job.waits_for)]
     if job.limit is not None and job.limit[2] >= job.limit[1]:
         what, most, running = job.limit
         are = "is" if running == 1 else "are"

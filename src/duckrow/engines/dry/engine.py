@@ -99,13 +99,21 @@ class DryEngine:
 
     # -- signals ----------------------------------------------------------------------------------------------
 
-    def notice(self, attempt: LiveAttempt, number: int) -> None:
+    def notice(self, attempt: LiveAttempt, number: int) -> bool:
         self._note("notice", attempt, number)
+        process = self._living(attempt)
         self._send(attempt, number)
+        return process is not None and number in dict(process.behaviour.exits_on)
 
-    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
+    def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
         self._note("signal", attempt, number)
+        process = self._living(attempt)
         self._send(attempt, number)
+        return process is not None
+
+    def _living(self, attempt: LiveAttempt) -> DryProcess | None:
+        process = self._machine.processes.get(attempt.id)
+        return None if process is None or process.is_gone(self._reactor.now().mono) else process
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         self._note("stop", attempt, step)

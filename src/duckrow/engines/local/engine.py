@@ -155,12 +155,11 @@ class LocalEngine:
             self._children.settle()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
 
-    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        """Send a signal to every process of the attempt, for example to suspend it."""
-        self._processes.signal_all(attempt, number)
+    def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
+        return self._processes.signal_all(attempt, number)
 
-    def notice(self, attempt: LiveAttempt, number: int) -> None:
-        self._processes.notice(attempt, number)
+    def notice(self, attempt: LiveAttempt, number: int) -> bool:
+        return self._processes.notice(attempt, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
         if self._for_preloaded.pop(attempt.id, None) is not None:

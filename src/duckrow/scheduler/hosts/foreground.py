@@ -186,7 +186,7 @@ class ForegroundRun:
         if self.earlier is not None and self.source is not None and self.source.ended:
             self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
             self.earlier = None
-            self.loop.state.dispatch(not (self.interrupts or self.gave_up))
+            self.loop.state.dispatch(self.starts_more)
         if not (self._rerun or self._skip):
             return
         store, now = self.loop.store, time.time()
@@ -237,8 +237,12 @@ class ForegroundRun:
         if reasons:
             self._on_event("waiting", reasons)
 
+    @property
+    def starts_more(self) -> bool:
+        return not (self.interrupts or self.gave_up)
+
     def _over(self) -> bool:
-        if self.interrupts or self.gave_up:
+        if not self.starts_more:
             return not self.loop.state.runs_own
         if self._rerun or self._skip or self.reading:
             return False

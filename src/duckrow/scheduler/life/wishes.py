@@ -13,7 +13,7 @@ from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import DuckrowError, IllegalTransition
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import LIVE, Outcome, State
-from duckrow.core.life.wishes import Wish, is_kill, signal_of
+from duckrow.core.life.wishes import Wish, is_kill, signal_note, signal_of
 from duckrow.core.ports import Engine
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.life.stopping import Stopping
@@ -155,10 +155,9 @@ class Wishes:
             self._suspending.suspend(attempt, now, by_itself=True)
         elif number == signal.SIGCONT:
             self._suspending.resume(attempt, now)
-        elif number in _FOR_EVERYBODY:
-            self._engine.signal_all(attempt, number)
         else:
-            self._engine.notice(attempt, number)
+            send = self._engine.signal_all if number in _FOR_EVERYBODY else self._engine.notice
+            self._store.events.note(attempt, signal_note(number, send(attempt, number)), now.wall)
 
 
 def _who_waits_first(wishes: Iterable[UnfulfilledWish]) -> Iterator[UnfulfilledWish]:

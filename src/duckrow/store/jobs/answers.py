@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from duckrow.core.devices.device import Reservations
 from duckrow.core.errors import JobGone
@@ -79,6 +80,11 @@ class AnswerStore:
         for row in self.database.values(TimeTaken, _SQL["durations"], {"limit": limit, "least_s": least_s}):
             times.note(row, row.duration_s, row.sweep)
         return times
+
+    def noted(self, ids: Sequence[int], detail: str, since: float) -> set[int]:
+        """Those of these jobs whose history says this since then."""
+        values = {"ids": json.dumps(list(ids)), "detail": detail, "since": since}
+        return {row["job_id"] for row in self.database.all(_SQL["noted"], values)}
 
     def unfinished(self) -> list[int]:
         """All jobs that are not done, here and on clusters."""

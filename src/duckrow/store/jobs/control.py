@@ -9,6 +9,7 @@ from typing import Any
 
 from duckrow.core.errors import JobGone
 from duckrow.core.jobs.editing import EDITABLE
+from duckrow.core.life.dependencies import AwaitedJob
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.store.devices.wishes import DeviceWishStore
 from duckrow.store.jobs.columns import LISTS
@@ -32,14 +33,6 @@ class QueuePosition(NamedTuple):
 class EndOfJob(NamedTuple):
     state: str
     outcome: str | None  # set if the state is done
-
-
-class AwaitedJob(NamedTuple):
-    """A job that another one waits for, or has waited for."""
-
-    on_job_id: int
-    condition: str
-    met: int
 
 
 class JobAhead(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from duckrow.core.life.dependencies import in_words, is_met, is_skipped
@@ -46,6 +47,10 @@ class DependencyStore:
                 why = f"it waited for {in_words(row['condition'], job_id)}, which {state_in_words(State.DONE, outcome)}"
                 broken.append((row["job_id"], why))
         return bool(dependents), broken
+
+    def skipped_behind(self, job_ids: Iterable[int]) -> list[int]:
+        """Which other jobs will wait again if these run again; see `wait_again`."""
+        return list(self._database.numbers(_SQL["skipped_behind"], {"ids": json.dumps(list(job_ids))}))
 
     def wait_again(self, job_id: int) -> list[int]:
         """This job will run again. Jobs that were skipped because of how it ended, and those behind them, wait again.

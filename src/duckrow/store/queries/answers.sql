@@ -11,6 +11,10 @@ ORDER BY a.job_id
 -- name: any_succeeded
 SELECT EXISTS (SELECT 1 FROM job_counts WHERE outcome = 'succeeded' AND jobs > 0)
 
+-- name: noted
+SELECT job_id FROM events
+WHERE job_id IN (SELECT value FROM json_each(:ids)) AND detail = :detail AND at >= :since
+
 -- name: unfinished
 SELECT id FROM jobs WHERE state <> 'done' ORDER BY id
 

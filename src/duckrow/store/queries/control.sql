@@ -48,7 +48,7 @@ DELETE FROM wishes WHERE job_id IN (SELECT value FROM json_each(:ids))
 SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id WHERE d.on_job_id = :id AND NOT d.met AND j.state = 'queued'
 
 -- name: dependencies_of
-SELECT d.on_job_id, d.condition, d.met
+SELECT d.on_job_id, d.condition, d.met, j.array_id, j.name AS array
 FROM dependencies d JOIN jobs j ON j.id = d.on_job_id WHERE d.job_id = :id ORDER BY d.on_job_id
 
 -- name: outcome_of

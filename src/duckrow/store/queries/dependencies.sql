@@ -23,6 +23,15 @@ UPDATE jobs SET blockers = blockers - 1 WHERE id = :job_id
 SELECT d.job_id FROM dependencies d JOIN jobs j ON j.id = d.job_id
 WHERE d.on_job_id = :job_id AND j.outcome = 'skipped'
 
+-- name: skipped_behind
+WITH RECURSIVE behind (id) AS (
+    SELECT value FROM json_each(:ids)
+    UNION
+    SELECT d.job_id FROM behind b JOIN dependencies d ON d.on_job_id = b.id JOIN jobs j ON j.id = d.job_id
+    WHERE j.outcome = 'skipped'
+)
+SELECT id FROM behind WHERE id NOT IN (SELECT value FROM json_each(:ids)) ORDER BY id
+
 -- name: unmeet_dependency
 UPDATE dependencies SET met = 0 WHERE job_id = :job_id AND on_job_id = :on_job_id
 

@@ -6,7 +6,7 @@ SELECT :job_id, (SELECT coalesce(max(number), 0) + 1 FROM events WHERE job_id = 
        :at, :state, :state, NULL, :number, :detail
 WHERE NOT EXISTS (
     SELECT 1 FROM events WHERE job_id = :job_id AND attempt = :number AND before = after
-      AND detail NOT IN ('suspended', 'resumed')
+      AND detail NOT IN ('suspended', 'resumed') AND detail NOT GLOB 'signal *'
 )
 
 -- name: set_detail

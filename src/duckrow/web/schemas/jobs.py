@@ -76,6 +76,7 @@ class Needs(BaseModel):
     mem_mb: int | None = None
     mem_limit: bool | None = None
     ooms: int | None = None
+    ran_out_mb: int | None = None
     alone: bool | None = None
     larger_than_mb: int | None = None
 

@@ -86,8 +86,8 @@ class AttemptProcesses:
 
     # -- signals ----------------------------------------------------------------------------------------------
 
-    def signal_all(self, attempt: LiveAttempt, number: int) -> None:
-        """Repeat until no new process appears: one may fork while it is being suspended."""
+    def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
+        """Repeat until no new process appears: one may fork while it is being suspended. Whether there was any."""
         told: set[int] = set()
         while new := [process for process in self.of(attempt) if process.pid not in told]:
             for process in new:
@@ -95,12 +95,14 @@ class AttemptProcesses:
             told.update(process.pid for process in new)
             if number != signal.SIGSTOP:
                 break
+        return bool(told)
 
-    def notice(self, attempt: LiveAttempt, number: int) -> None:
-        """Signal only processes that have a handler: it would kill the others."""
-        for process in self.of(attempt):
-            if catches(process.pid, number):
-                send(process, number)
+    def notice(self, attempt: LiveAttempt, number: int) -> bool:
+        """Signal only processes that have a handler: it would kill the others. Whether there was any."""
+        handling = [process for process in self.of(attempt) if catches(process.pid, number)]
+        for process in handling:
+            send(process, number)
+        return bool(handling)
 
     def ask_to_end(self, attempt: LiveAttempt) -> None:
         """Signal its process group, as a terminal would. If the first process is gone, signal all of them."""
