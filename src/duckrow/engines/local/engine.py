@@ -215,9 +215,9 @@ class LocalEngine:
     def _start(self, order: StartOrder) -> None:
         attempt = order.attempt
         attempt.note_kernel_kills(self._kernel_kills.count())
-        pid = self._spawner.start(order)
         if attempt.job.preload is not None:  # its parent may have been slow, which is not the run's time
             attempt.begin(self._reactor.now())
+        pid = self._spawner.start(order)
         self._journal.started(attempt.id, pid)
         self._children.add(pid, attempt.id)
         self._processes.became_attempt(pid)
