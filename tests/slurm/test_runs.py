@@ -37,12 +37,12 @@ def test_one_more_look_finds_a_batch_that_is_done_and_leaves_it_alone(duckrow: S
 
 
 def test_a_run_that_fails_or_is_killed_does_not_touch_the_others(duckrow: SlurmDuckrow) -> None:
-    commands = "true\nkill -9 $$\nexit 3\n" + "true\n" * 5
+    commands = "true\nkill -TERM $$\nexit 3\n" + "true\n" * 5
     done = duckrow("run", "--on", "slurm", "--runs-per-job", "8", "--parallel-runs", "2", stdin=commands, ok=False)
     assert done.returncode == 1
     assert duckrow.states() == ["succeeded", "killed", "failed", *["succeeded"] * 5]
     assert "to run again what did not succeed: duckrow rerun 2-3\n" in done.stderr
-    assert duckrow.sql("SELECT exit_code, signal FROM attempts WHERE job_id IN (2, 3)") == [(None, 9), (3, None)]
+    assert duckrow.sql("SELECT exit_code, signal FROM attempts WHERE job_id IN (2, 3)") == [(None, 15), (3, None)]
 
 
 def test_runs_share_the_gpus_that_the_slurm_job_was_given(duckrow: SlurmDuckrow) -> None:
