@@ -37,18 +37,16 @@ check: $(STAMP)  ## format, lint, types
 	$(BIN)/mypy
 	tools/page/check
 
-# Where PYTHONDONTWRITEBYTECODE is set, each of thousands of processes would compile our modules for itself, and each
-# worker all tests.
+# Where PYTHONDONTWRITEBYTECODE is set, each of thousands of processes would compile our modules for itself.
 ready: $(STAMP)
 	$(BIN)/python -m compileall -q src
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --collect-only --quiet --quiet >/dev/null || true
 
 # What takes one core for a while is done beside what takes all.
 test: $(STAMP)  ## all of it: what CI runs
 	$(MAKE) --no-print-directory --jobs=2 check pytest
 
 pytest: ready
-	COVERAGE_CORE=$(CORE) $(BIN)/pytest -n $(WORKERS) --dist worksteal --cov=duckrow --cov-report=
+	COVERAGE_CORE=$(CORE) $(BIN)/coverage run -m pytest --workers $(WORKERS)
 	$(BIN)/python -m tests.coverage_floors
 
 soak: $(STAMP)  ## the crash tests and generated requests, for a long time

@@ -11,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,6 +29,9 @@ from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import is_alive
 from duckrow.store.sqlite import database_lock
 from tests.fork_server import Program
+from tests.workers import pytest_addoption, pytest_runtestloop
+
+__all__ = ["pytest_addoption", "pytest_runtestloop"]  # for pytest
 
 DEADLINE_S = 120.0
 """How long a test waits for what must come. That costs nothing; where others use the cores, everything is slow."""
@@ -60,34 +64,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """All workers load the same modules: what that runs is measured in the first, and takes less time in the others.
-
-    What is loaded by then stays: the garbage collector need not look through it again and again.
-    """
+    """What is loaded by then stays: the garbage collector need not look through it again and again."""
     gc.disable()
-    with not_measured(os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0"):
-        yield
+    yield
     gc.freeze()
     gc.enable()
 
 
-@pytest.hookimpl(hookwrapper=True, trylast=True)  # within what pytest-cov does
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """In a worker of xdist, pytest-cov measures a test also if it is marked `no_cover`."""
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     with not_measured(item.get_closest_marker("no_cover") is not None):
         yield
 
 
 @contextmanager
 def not_measured(so: bool = True) -> Iterator[None]:
-    tracer = sys.gettrace() if so else None
-    if tracer is not None:
+    """Also in threads that begin within."""
+    tracer, of_threads = sys.gettrace(), threading.gettrace()
+    if so:
         sys.settrace(None)
+        threading.settrace(None)
     try:
         yield
     finally:
-        if tracer is not None:
+        if so:
             sys.settrace(tracer)
+            threading.settrace(of_threads)
 
 
 def until(condition: Callable[[], Any], what: str = "", deadline_s: float = DEADLINE_S) -> Any:
@@ -208,10 +210,12 @@ class Duckrow:
             until(group.remove, "the end of a cgroup")
 
     def _kill_those_there(self) -> list[int]:
+        """All at once: none sees another die, not even a keeper with a higher PID than its jobs (PIDs start over)."""
         found = self.processes()
-        for pid in found:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
         return found
 
     def groups(self) -> list[AttemptGroup]:

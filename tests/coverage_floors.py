@@ -43,7 +43,7 @@ def covered(measured: Coverage) -> dict[str, float]:
 
 def main() -> int:
     measured = Coverage()
-    measured.load()
+    measured.combine()
     fallen = []
     for package, percent in covered(measured).items():
         floor = FLOORS.get(package, 0)

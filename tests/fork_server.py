@@ -107,9 +107,8 @@ def _without_flag(arguments: list[str]) -> list[str]:
 
 # -- the side of who wants a process -------------------------------------------------------------------------------
 
-# The process with whose end all servers end. A worker of xdist that outlives it has another parent by then. What a test
-# has started in a namespace of processes sees no parent (0).
-_RUN = identity_of(("PYTEST_XDIST_WORKER" in os.environ and os.getppid()) or os.getpid())
+# The process with whose end all servers end: the one that forks the workers, which loads this module for them.
+_RUN = identity_of(os.getpid())
 _servers: dict[Key, str] = {}  # -> its address
 _asked: Counter[Key] = Counter()
 _own: list[tuple[Key, str]] = []  # in what was forked: its server, which will do for all that it starts

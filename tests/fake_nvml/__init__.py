@@ -55,7 +55,7 @@ def shared_object() -> Path:
     folder = _own_folder() / version
     folder.mkdir(exist_ok=True)
     built = folder / NAME
-    with open(folder / "lock", "w") as lock:  # the workers of xdist all want it at once
+    with open(folder / "lock", "w") as lock:  # all workers want it at once
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not built.exists():
             _compile(HERE / "nvml.c", built)

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,9 @@ from tests.conftest import DEADLINE_S, Duckrow, is_running, until
 
 HERE = Path(__file__).parent
 NODES, GPUS, CPUS = 3, 2, 4
-MORE = shlex.split(os.environ.get("DUCKROW_SLURM_UP", ""))  # --accounting --cgroup: as most clusters are (needs -n 0)
+MORE = shlex.split(
+    os.environ.get("DUCKROW_SLURM_UP", "")
+)  # --accounting --cgroup: as most clusters are (without --workers)
 # What SLURM itself waits for: a node that is slow to answer is not dead.
 PATIENT = ("SlurmdTimeout=120", "BatchStartTimeout=120", "UnkillableStepTimeout=120", "MessageTimeout=60")
 SETTINGS = """
@@ -34,10 +37,11 @@ class Cluster:
     def up(self) -> None:
         """Start it, or what has died of it.
 
-        No array may have more than five jobs. A job that is being stopped has time for it, even on a busy machine.
+        No array may have more than five jobs. A job that is being stopped has time for it, even on a busy machine. No
+        id of a job is a small number, which may stand for something else.
         """
         words = [str(HERE / "slurm-up"), self.state, str(NODES), str(GPUS), "--cpus", str(CPUS)]
-        for line in ("MaxArraySize=5", "KillWait=30", *PATIENT):
+        for line in ("MaxArraySize=5", "KillWait=30", "FirstJobId=1001", *PATIENT):
             words += ["--conf", line]
         words += ["--timeout", f"{DEADLINE_S:.0f}", *MORE]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
@@ -115,8 +119,17 @@ class SlurmDuckrow(Duckrow):
         return path.read_text().split("\n")[:-1] if path.exists() else []
 
 
+_HAS_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome: Any = yield
+    item.stash[_HAS_FAILED] = outcome.get_result().failed
+
+
 @pytest.fixture
-def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
+def duckrow(tmp_path: Path, cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[SlurmDuckrow]:
     if not cluster.is_whole():  # the test before has left a part of it dead
         cluster.up()
     work, scratch = tmp_path / "work", tmp_path / "scratch"
@@ -127,6 +140,10 @@ def duckrow(tmp_path: Path, cluster: Cluster) -> Iterator[SlurmDuckrow]:
     program.env |= {"TMPDIR": str(scratch)}  # pilots of a node that crashes leave their folders
     program.settings(SETTINGS)
     yield program
+    if request.node.stash.get(_HAS_FAILED, False):
+        print(cluster("squeue", ok=False), cluster("sinfo", "--Node", "--long", ok=False))
+        for log in sorted(program.home.glob("**/pilots/*.log")):
+            print(log, log.read_text(errors="replace"), sep="\n")
     no_jobs_left(cluster)
     program.kill_everything()
 

@@ -433,8 +433,10 @@ def test_in_a_container_memory_is_told_by_its_change(
     duckrow("run", "--gpu-mem", "8000M", stdin=lines(gpus.job("--ramp", "0.1:7500", "--until-read"), 4))
     assert gpus.ooms() == []
     assert neighbours(duckrow) == {"0": 2}
-    duckrow("run", "--pack", stdin=lines(gpus.job("--ramp", "0.1:2000", "--until-read"), 3))
-    assert duckrow.sql("SELECT peak_mb FROM peaks") == [(2000,)]
+    alike = Duckrow(duckrow.home.parent / "other", duckrow.work)  # it has seen none of those
+    alike.env = {**duckrow.env, "DUCKROW_HOME": str(alike.home)}
+    alike("run", "--pack", stdin=lines(gpus.job("--ramp", "0.1:2000", "--until-read"), 3))
+    assert alike.sql("SELECT peak_mb FROM peaks") == [(2000,)]
 
 
 @pytest.mark.parametrize("by_option", [False, True], ids=["inherited", "typed"])
