@@ -87,6 +87,14 @@ def test_a_verb_says_what_it_did_and_to_which_jobs(typed: Typed, words: str, sai
     assert (output, returned) == (output if said is None else said, code)
 
 
+def test_what_is_paused_cannot_be_paused_again_but_its_running_jobs_can(typed: Typed) -> None:
+    typed("pause")
+    with pytest.raises(ConflictError, match=r"^Everything is already paused\. To continue: duckrow resume$"):
+        typed("pause")
+    assert typed("pause", "--project", "thesis")[1] == 0
+    assert typed("pause", "--stop-running")[1] == 0
+
+
 def test_who_releases_or_resumes_jobs_is_told_that_no_daemon_is_running(typed: Typed) -> None:
     for verb, said in (("release", "2 jobs released"), ("resume", "2 queued jobs released")):
         typed("hold", "2", "3")

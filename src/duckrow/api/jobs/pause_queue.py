@@ -22,6 +22,10 @@ class StillPaused(NamedTuple):
 
 def pause_queue(client: Client, project: str | None, stop_running: bool = False) -> int:
     """`stop_running`: also suspend running jobs; returns how many."""
+    if not stop_running and (project or "") in client.jobs.pauses():
+        raise ConflictError(
+            f"{project or 'Everything'} is already paused. To continue: {resume_command(project or '')}"
+        )
     client.jobs.pause(project or "")
     client.ring_all()
     return _suspend(client, project) if stop_running else 0

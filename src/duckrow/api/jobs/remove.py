@@ -35,4 +35,4 @@ def _why_not(client: Client, job_id: int) -> str:
     try:
         return f"job {job_id} is {client.job(job_id).state}; kill it first"
     except JobGone as error:
-        return str(error)
+        return str(error).rstrip(".")

@@ -6,10 +6,8 @@ import click
 
 from duckrow.api.jobs.remove import remove
 from duckrow.cli.completing import complete_jobs
-from duckrow.cli.console import say
 from duckrow.cli.opening import client_of_verb
-from duckrow.core.errors import EXIT_FAILED, EXIT_OK
-from duckrow.core.units import plural
+from duckrow.cli.views.changed_jobs import of_changed, say_changed
 
 
 @click.command(short_help="Forget queued or finished jobs.")
@@ -22,8 +20,4 @@ def command(words: tuple[str, ...]) -> int:
     duckrow rm 10-20
     """
     client = client_of_verb()
-    removed = remove(client, client.select(words))
-    for refused in removed.refused[:10]:
-        say(f"duckrow: {refused.why.rstrip('.')}.")
-    say(f"duckrow: {plural(len(removed.done), 'job')} removed.")
-    return EXIT_FAILED if removed.refused else EXIT_OK
+    return say_changed(of_changed(remove(client, client.select(words))), "removed")
