@@ -19,6 +19,8 @@ from tests.conftest import Duckrow
 OLD_NAME = ("clusterduck_local", ["hydra.launcher.wait_for_completion=true"])  # other keys, and a run of its own
 LOCAL = [("duckrow_local", []), *([OLD_NAME] if os.environ.get("DUCKROW_SOAK") else [])]
 
+pytestmark = pytest.mark.no_cover  # if measured, Hydra takes twice as long
+
 
 @pytest.fixture(autouse=True)
 def _its_duckrow(shared_duckrow: Duckrow, no_real_home: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,6 +158,7 @@ def test_when_a_job_began_is_restated_when_somebody_sets_the_clock(queue: Queue)
     assert abs((queue.attempts(job)[0].started_at or 0.0) - (began + 7200)) < 1
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_a_short_job_goes_past_one_that_waits_once_its_run_times_are_known(make_queue: MakeQueue) -> None:
     """Without any time limit: four runs of each have told."""
     queue = make_queue(*gpus("24G", "24G"))

@@ -125,14 +125,17 @@ def test_what_decides_is_found_from_runs_that_differ_in_everything(seed: int, sh
     world = World(shape, seed)
     runs = world.runs(60)
     tell = teller(runs)
-    lost, held, by_largest = 0, 0, 0
+    lost, unknown, held, by_largest = 0, 0, 0, 0
     for called in (world.called() for _ in range(40)):
         mb, needed = tell(called), world.peak(called)
-        assert mb is not None
+        if mb is None:  # far beyond all that was seen
+            unknown += 1
+            continue
         lost += with_margin(mb) < needed
         held += max(mb - with_margin(needed), 0)
         by_largest += max(run.peak_mb for run in runs) - needed
     assert lost <= 4
+    assert unknown <= 4
     assert held <= by_largest / 2
 
 

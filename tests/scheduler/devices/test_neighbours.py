@@ -103,6 +103,7 @@ def test_a_display_keeps_a_gpu_from_nobody(make_queue: MakeQueue, who_is_who: Kn
     assert queue.state(job) == "running"
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_whoever_wants_only_idle_gpus_waits_for_ones_own_programs_too(make_queue: MakeQueue, who_is_who: Known) -> None:
     queue = make_queue(*gpus("24G"), policy=Policy(only_idle=True))
     own = Somebody(queue, who_is_who, "0", OURSELVES)

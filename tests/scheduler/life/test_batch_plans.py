@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from duckrow.core.devices.needs import Needs
 from duckrow.core.memory.parameters import text_of
 from tests.scheduler.conftest import MakeQueue
@@ -92,6 +94,7 @@ def test_a_run_that_turns_out_longer_than_expected_stops_nothing(make_queue: Mak
     assert all_end(queue, jobs) <= 1810
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_jobs_that_share_a_gpu_by_memory_are_planned_when_it_is_known_what_they_take(make_queue: MakeQueue) -> None:
     """A host does not know the model of its GPU, nor what jobs take there, until the driver has answered."""
     queue = make_queue(*gpus("24G"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Needs, with_margin
 from duckrow.core.memory.parameters import text_of
@@ -83,6 +85,7 @@ def reserved_mb(queue: Queue, job: int, total_mb: int) -> int:
     return share * total_mb // WHOLE
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_jobs_of_one_script_reserve_each_what_it_takes_itself(make_queue: MakeQueue) -> None:
     sizes = Random().sample(range(2, 30), 12)
     queue = make_queue(*gpus("400G"))
