@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from duckrow.core.devices.device import reservations
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.kernel.process import boot_id, identity_of
+from duckrow.kernel.process import boot_id, has_ended, identity_of, our_pid_space, space_in
 from duckrow.store.folder.host_lock import is_alive, remove, try_lock, unlock
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.sqlite.connection import load_queries
@@ -47,6 +47,11 @@ class HostRow(NamedTuple):
     def is_open(self) -> bool:
         """It has begun, and has not ended in good order."""
         return self.started_at is not None and self.ended_at is None
+
+    @property
+    def was_killed(self) -> bool:
+        """Its process is gone, so whoever is this host now has not begun. One in another container cannot be seen."""
+        return self.is_open and space_in(self.process) == our_pid_space() and has_ended(self.process)
 
     @property
     def settles(self) -> bool:

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from duckrow.api.machine.daemon import running_daemon
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import DuckrowError, StateError, UsageError
 from duckrow.devices.discover import Offer
 from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
+from duckrow.kernel.process import identity_of
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.scheduler.hosts import background
 from duckrow.scheduler.hosts.background import READY, TAKEN
@@ -131,6 +133,22 @@ def test_one_that_is_just_starting_or_ending_gets_the_time_to_do_so(
     hosts.close(DAEMON)
     assert background._is_ready(folder, hosts, deadline=0.0), "it takes too long: nobody can start another"
     assert len(waits) == 3
+
+
+def test_the_row_of_a_killed_daemon_does_not_speak_for_the_next_one(
+    daemon: Host, database: Database, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one may only settle what is wished, and has its lock a moment before it says so."""
+    hosts = HostStore(database)
+    daemon.announce(cpu_seats(1), Machine())
+    with subprocess.Popen(["sleep", "600"]) as killed:
+        database.execute("UPDATE hosts SET process = ? WHERE id = ?", (identity_of(killed.pid), DAEMON))
+        killed.kill()
+    assert hosts.get(DAEMON).was_killed
+    assert running_daemon(folder, database) is None
+    monkeypatch.setattr(time, "sleep", lambda seconds: daemon.announce(cpu_seats(1), Machine()))
+    assert background._is_ready(folder, hosts, deadline=float("inf"))
+    assert running_daemon(folder, database) is not None
 
 
 def test_one_that_only_settles_is_no_daemon(daemon: Host, database: Database, folder: Folder) -> None:

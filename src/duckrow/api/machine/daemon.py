@@ -22,7 +22,7 @@ def running_daemon(folder: Folder, database: Database) -> HostRow | None:
     if not is_alive(folder, DAEMON):
         return None
     row = HostStore(database).get(DAEMON)
-    return row if row.is_open and not row.settles else None
+    return row if row.is_open and not row.settles and not row.was_killed else None
 
 
 def ensure_daemon(folder: Folder, database: Database) -> bool:

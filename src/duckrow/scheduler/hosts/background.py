@@ -129,7 +129,7 @@ def _is_ready(folder: Folder, hosts: HostStore, deadline: float, settles: bool =
         row = hosts.get(DAEMON)
         if row.settles and not settles:
             return False  # a daemon ends it
-        if row.is_open or time.monotonic() > deadline:
+        if (row.is_open and not row.was_killed) or time.monotonic() > deadline:
             return True
         time.sleep(0.01)
     return False
