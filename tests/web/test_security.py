@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
 import stat
 import time
@@ -25,6 +26,7 @@ from duckrow.api.queue.listing import matching_ids
 from duckrow.cli.commands.web import _open
 from duckrow.core.errors import NotFoundError
 from duckrow.core.jobs.job_filter import Filter
+from duckrow.web import page_files
 from duckrow.web.app import build
 from duckrow.web.gate.credentials import Credentials
 from duckrow.web.gate.request_timeout import TimeLimitedProtocol
@@ -364,6 +366,33 @@ def test_files_of_the_page_are_kept_by_browsers_that_ask_whether_they_have_chang
         assert first.headers["cache-control"] == "no-cache"
         again = script.get("/static/duck.svg", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_and_those_that_the_page_names_are_kept_without_asking_as_their_address_names_their_version(
+    idle: Server,
+) -> None:
+    with idle.script() as script:
+        named = re.findall(r'(?:src|href)="(/static/[^"]+)"', script.get("/").text)
+        assert len(named) > 10
+        for address in named:
+            assert re.fullmatch(r"/static/v[0-9a-f]{12}/.+", address)
+            answer = script.get(address)
+            assert (answer.status_code, answer.headers["cache-control"]) == (200, "max-age=31536000, immutable")
+        of_older_page = script.get("/static/v0123456789ab/duck.svg")
+        assert of_older_page.content == script.get("/static/duck.svg").content
+        for wrong in ("nothing.js", "../app.py", "%2e%2e/app.py", "v0123456789ab/duck.svg", ""):
+            assert script.get(f"/static/v0123456789ab/{wrong}").status_code == 404
+
+
+def test_the_version_of_the_page_changes_with_any_of_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_files, "FOLDER", str(tmp_path))
+    versions = [page_files.version()]
+    for name, text in (("a.js", "1"), ("b.js", ""), ("a.js", "22")):
+        (tmp_path / name).write_text(text)
+        versions.append(page_files.version())
+    (tmp_path / "a.js").rename(tmp_path / "c.js")
+    versions.append(page_files.version())
+    assert len(set(versions)) == len(versions)
 
 
 def test_the_page_has_no_script_and_no_style_in_it(idle: Server) -> None:

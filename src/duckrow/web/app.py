@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from duckrow import __version__
@@ -26,6 +23,7 @@ from duckrow.web.gate.gate import Gate
 from duckrow.web.gate.sessions import Sessions
 from duckrow.web.gate.unknown_connections import UnknownConnections
 from duckrow.web.openapi import ERRORS, describe
+from duckrow.web.page_files import PageFiles
 from duckrow.web.routes import (
     batches,
     devices,
@@ -84,17 +82,8 @@ def build(serving: ServerOptions) -> tuple[ASGIApp, Services]:
         app.include_router(gpupeasy.router)
     app.include_router(login.router)
     app.include_router(pages.router)
-    app.mount("/static", _Files(directory=f"{pages.HERE}/static"), "static")
+    app.mount("/static", PageFiles(), "static")
     return Gate(app, serving, Authentication(serving, credentials, sessions), connections), services
-
-
-class _Files(StaticFiles):
-    """Browsers may cache them, but must ask each time whether they changed: many small files, perhaps over ssh."""
-
-    def file_response(self, *arguments: Any, **options: Any) -> Response:
-        answer = super().file_response(*arguments, **options)
-        answer.headers["Cache-Control"] = "no-cache"
-        return answer
 
 
 @asynccontextmanager

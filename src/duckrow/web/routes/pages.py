@@ -9,6 +9,7 @@ from jinja2 import Environment, FileSystemLoader, select_autoescape
 from starlette.responses import HTMLResponse, Response
 
 from duckrow.web.gate.public_paths import VIEWS
+from duckrow.web.page_files import version
 from duckrow.web.services import ServicesOf
 
 router = APIRouter(include_in_schema=False)
@@ -24,7 +25,9 @@ async def healthz() -> dict[str, bool]:
 
 def _add_views() -> None:
     async def view(services: ServicesOf) -> Response:
-        return HTMLResponse(_TEMPLATES.get_template("page.html").render(base_path=services.serving.base_path))
+        base_path = services.serving.base_path
+        files = f"{base_path}/static/{version()}"
+        return HTMLResponse(_TEMPLATES.get_template("page.html").render(base_path=base_path, files=files))
 
     for path in VIEWS:
         router.add_api_route(path, view, methods=["GET"])
