@@ -26,8 +26,8 @@ _SYSTEMCTL = f"""{_NOTED}
 case "$*" in *"restart duckrow.service") ;; *) exit 0 ;; esac
 if command -v systemd-analyze > /dev/null; then
     export XDG_RUNTIME_DIR="$HOME"
-    # It also says what it does not like of the machine, such as a mount of another test. Of our unit it may not know one
-    # key yet, as the unit says; of all else we want to hear.
+    # It also says what it does not like of the machine, such as a mount of another test. Of our unit it may not know
+    # one key yet, as the unit says; of all else we want to hear.
     ! systemd-analyze --user verify "$XDG_CONFIG_HOME/systemd/user/duckrow.service" 2>&1 |
         grep duckrow.service | grep -v DelegateSubgroup >&2
 fi
