@@ -29,7 +29,7 @@ def version() -> str:
 class PageFiles(StaticFiles):
     """A page is fifty small files, perhaps over ssh: what the page names as `/static/VERSION/app.js` is fetched once.
 
-    An open page may still load a view after an update: whatever the version, it gets the file that there is now.
+    An open page may still load a view after an update: it gets the current file, whatever the version.
     """
 
     def __init__(self) -> None:
