@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 from pathlib import Path
@@ -15,8 +14,13 @@ from tests.conftest import until
 
 
 def counter() -> ApplyFunction:
-    numbers = itertools.count()
-    return lambda cmd, env: f"{cmd} {next(numbers)}"
+    calls: list[str] = []
+
+    def numbered(cmd: str, env: dict[str, str]) -> str:
+        calls.append(cmd)
+        return f"{cmd} {len(calls) - 1}"
+
+    return numbered
 
 
 def test_an_attempt_that_asks_early_waits_for_its_own_answer(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,8 +192,8 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_not_taken_for_the_lock(
     really_open = os.open
     removed: list[str] = []
 
-    def open_then_lose(path: str, *rest: int) -> int:
-        fd = really_open(path, *rest)
+    def open_then_lose(path: str, *rest: int, **of_others: Any) -> int:
+        fd = really_open(path, *rest, **of_others)
         if not removed:
             removed.append(path)
             os.unlink(path)

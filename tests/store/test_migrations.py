@@ -165,7 +165,7 @@ def test_a_database_that_cannot_be_written_says_what_to_check(folder: Folder, mo
     really_connect = sqlite3.connect
 
     def connect_read_only(path: str, timeout: float, isolation_level: None) -> sqlite3.Connection:
-        return really_connect(f"file:{path}?mode=ro", timeout, isolation_level=isolation_level, uri=True)
+        return really_connect(f"file:{path}?mode=ro", timeout=timeout, isolation_level=isolation_level, uri=True)
 
     monkeypatch.setattr(sqlite3, "connect", connect_read_only)
     with pytest.raises(StateError, match=r"cannot be written\. Nothing was changed") as caught:

@@ -75,7 +75,7 @@ class Checkpointer:
         from urllib.parse import quote  # most runs end before there is anything to move
 
         try:
-            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", 0, uri=True, isolation_level=None)
+            connection = sqlite3.connect(f"file:{quote(self._path)}?mode=rw", timeout=0, uri=True, isolation_level=None)
             connection.execute(f"PRAGMA wal_checkpoint({how})")  # if others read or write, as much as that allows
             connection.close()
         except sqlite3.DatabaseError:
