@@ -142,7 +142,7 @@ def duckrow(tmp_path: Path, cluster: Cluster, request: pytest.FixtureRequest) ->
     yield program
     if request.node.stash.get(_HAS_FAILED, False):
         print(cluster("squeue", ok=False), cluster("sinfo", "--Node", "--long", ok=False))
-        for log in sorted(program.home.glob("**/pilots/*.log")):
+        for log in sorted(program.work.glob(".duckrow-slurm/*/pilots/*.log")):
             print(log, log.read_text(errors="replace"), sep="\n")
     no_jobs_left(cluster)
     program.kill_everything()

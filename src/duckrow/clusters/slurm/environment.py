@@ -13,6 +13,7 @@ _DEFINE_MODULE = (
     '[ -r "$file" ] && source "$file" && break; done'
 )
 _FIRST_PORT, _PORTS = 20000, 20000  # one of them for each SLURM job
+_BEGIN_S = 60  # how long one that has failed waits for the others to begin
 _PROGRAM = '"$(command -v apptainer || command -v singularity)"'
 
 
@@ -51,5 +52,20 @@ def on_nodes(nodes: int, command: str) -> str:
     own = 'export NODE_RANK="$SLURM_NODEID" PET_NODE_RANK="$SLURM_NODEID"'
     cores = "${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}"
     srun = f"srun --nodes={nodes} --ntasks={nodes} --ntasks-per-node=1 --kill-on-bad-exit=1 --overlap {cores}"
-    each = shlex.quote(f"{own}; {command}")
+    each = shlex.quote(f"{own}; {_fails_when_all_have_begun(nodes, command)}")
     return f"{known}; {also}; exec {srun} /bin/sh -c {each}"
+
+
+def _fails_when_all_have_begun(nodes: int, command: str) -> str:
+    """srun kills the others when one fails, but not one that has not begun yet: that one would run on by itself.
+
+    The shell that waits outlives signals, so that the command can make use of them.
+    """
+    begun = (
+        'begun="$DUCKROW_RUN_DIR/.nodes/$SLURM_JOB_ID.$SLURM_STEP_ID"; mkdir -p "$begun"; touch "$begun/$SLURM_NODEID"'
+    )
+    waits = f'[ $code -ne 0 ] && [ $waited -lt {_BEGIN_S} ] && [ "$(ls "$begun" | wc -l)" -lt {nodes} ]'
+    return (
+        f"{begun}; trap : HUP INT QUIT USR1 USR2 TERM; /bin/sh -c {shlex.quote(command)}; code=$?; waited=0; "
+        f"while {waits}; do sleep 1; waited=$((waited + 1)); done; exit $code"
+    )
