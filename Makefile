@@ -46,6 +46,7 @@ test: $(STAMP)  ## all of it: what CI runs
 	$(MAKE) --no-print-directory --jobs=2 check pytest
 
 pytest: ready
+	$(BIN)/coverage erase  # what an interrupted run has left would count
 	COVERAGE_CORE=$(CORE) $(BIN)/coverage run -m pytest --workers $(WORKERS)
 	$(BIN)/python -m tests.coverage_floors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,9 +36,17 @@ def test_it(number, mine, tmp_path):
 """
 
 
-def run(folder: Path, *words: str) -> tuple[int, str]:
-    (folder / "conftest.py").write_text("from tests.workers import pytest_addoption, pytest_runtestloop\n")
-    (folder / "test_these.py").write_text(TESTS)
+CONFTEST = """
+from tests.workers import pytest_addoption, pytest_runtestloop
+
+def pytest_sessionfinish():
+    open("finished", "a").write("x")
+"""
+
+
+def run(folder: Path, *words: str, tests: str = TESTS) -> tuple[int, str]:
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_these.py").write_text(tests)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", ".", "-o", "addopts=", *words],
         cwd=folder,
@@ -59,6 +68,7 @@ def test_each_test_runs_once_and_one_that_ends_its_worker_fails_alone(tmp_path: 
     assert "said by 3\n" in told
     assert "said by 4\n" not in told
     assert "The worker ended in this test: 4." in told
+    assert (tmp_path / "finished").read_text() == "x"
     assert set((tmp_path / "ended").read_text().split()) == {*ran.values()} - {ran["12"]}
 
 
@@ -66,6 +76,26 @@ def test_the_first_failure_is_the_last_test_if_so_wanted(tmp_path: Path) -> None
     code, told = run(tmp_path, "--workers", "2", "-x", "-k", "test_it[3] or test_it[4]")
     assert code == 1
     assert "stopping after 1 failures" in told
+
+
+ENDS_THE_FIRST = """
+import os, pytest, signal
+
+FIRST = os.getpid()  # which loads this module
+
+@pytest.mark.parametrize("number", range(4))
+def test_it(number):
+    open("ran", "a").write("x")
+    if number == 0:
+        os.kill(FIRST, signal.SIGKILL)
+"""
+
+
+def test_a_worker_does_not_take_the_place_of_the_first_process(tmp_path: Path) -> None:
+    code, _ = run(tmp_path, "--workers", "2", tests=ENDS_THE_FIRST)
+    assert code == -signal.SIGKILL
+    assert (tmp_path / "ran").exists()
+    assert not (tmp_path / "finished").exists()
 
 
 def all_of(shares: Shares, turns: list[int]) -> list[int | None]:

@@ -95,9 +95,13 @@ class _Workers:
         self._session.config.get_terminal_writer().flush()  # or the worker would write it too
         pid = os.fork()
         if pid == 0:
-            for link in (ours, *self._at_work):
-                link.close()
-            os._exit(_work(self._session, number, theirs))
+            code = 1
+            try:
+                for link in (ours, *self._at_work):
+                    link.close()
+                code = _work(self._session, number, theirs)
+            finally:
+                os._exit(code)  # whatever happened: what follows is for the first process to do
         theirs.close()
         self._at_work[ours] = _Worker(number, pid)
 

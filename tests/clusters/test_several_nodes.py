@@ -6,12 +6,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from duckrow.clusters.slurm.environment import on_nodes
-from tests.conftest import DEADLINE_S, until
+from tests.conftest import DEADLINE_S, is_running, until
 
 # Starts the tasks of a step when the test says so. Its end code is that of its last task.
 SRUN = """#!/bin/sh
@@ -43,8 +44,10 @@ def start(tmp_path: Path) -> Start:
 
 def children_of(pid: int) -> list[str]:
     """What they are called."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [Path(f"/proc/{child}/comm").read_text().strip() for child in children]
+    with suppress(OSError):  # one has just ended
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [Path(f"/proc/{child}/comm").read_text().strip() for child in children]
+    return []
 
 
 def task(folder: Path, node: int) -> int:
@@ -60,7 +63,7 @@ def test_a_node_that_fails_does_not_end_before_the_others_have_begun(start: Star
     until(lambda: children_of(first) == ["sleep"], "the first to wait for the other")
     (tmp_path / "go-1").touch()
     assert step.wait(DEADLINE_S) == 3
-    until(lambda: not Path(f"/proc/{first}").exists(), "the end of the first")
+    until(lambda: not is_running(first), "the end of the first")
 
 
 def test_one_that_succeeds_waits_for_nobody_and_one_that_is_signalled_may_make_use_of_it(
@@ -72,7 +75,7 @@ def test_one_that_succeeds_waits_for_nobody_and_one_that_is_signalled_may_make_u
     )
     (tmp_path / "go-0").touch()
     first = task(tmp_path, 0)
-    until(lambda: not Path(f"/proc/{first}").exists() or "Z" in Path(f"/proc/{first}/status").read_text(), "its end")
+    until(lambda: not is_running(first), "its end")
     (tmp_path / "go-1").touch()
     until((tmp_path / "ready").exists, "the second to run")
     second = task(tmp_path, 1)
