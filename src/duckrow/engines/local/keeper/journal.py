@@ -118,7 +118,7 @@ class JournalWriter:
         """Repair the file. Raises OSError if that is not possible."""
         text = self._copy.text()
         self._late = b""  # if it cannot be written, the next line finds the file too short and repairs it
-        if self._is_replaced():
+        if self.is_replaced():
             self._make_anew(text)
         elif os.pread(self.fd, len(text) + 1, 0) != text:
             written = os.pwrite(self.fd, text, 0)
@@ -171,7 +171,8 @@ class JournalWriter:
             return False
         return True
 
-    def _is_replaced(self) -> bool:
+    def is_replaced(self) -> bool:
+        """Whether its path is no longer ours: somebody moved or removed the file, or put another one there."""
         try:
             return not os.path.samestat(os.stat(self.path), os.fstat(self.fd))
         except OSError:

@@ -185,7 +185,7 @@ class _Keeper:
         self._let_go_of_the_terminal(pids)
         ends = self._watch_ends(pids)
         if pids:
-            self._watch.add(self._journal.path)
+            self._watch_journal()
         while pids or self._pump or self._mend_at is not None:
             if pids and self._watch.fd is None:
                 self._mend_soon()  # nothing would tell us that somebody touched the journal
@@ -227,7 +227,12 @@ class _Keeper:
             return  # the whole state was removed: nobody will ask
         except OSError:
             self._mend_soon()
-        self._watch.add(self._journal.path)  # it may be another file now
+        self._watch_journal()  # it may be another file now
+
+    def _watch_journal(self) -> None:
+        self._watch.add(self._journal.path)
+        if self._journal.is_replaced():
+            self._mend_soon()  # somebody was quicker than our watch, which would never tell
 
     def _mend_soon(self) -> None:
         if self._mend_at is None:
