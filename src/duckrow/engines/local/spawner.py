@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 
 from duckrow.core.devices.needs import needs_from
+from duckrow.core.jobs.plain_command import plain_words
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import StartOrder
 from duckrow.core.slurm.sbatch_variables import FILLED_IN, JOB_ID
@@ -14,6 +15,7 @@ from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
 from duckrow.engines.local.keeper.link import KeeperLink
 from duckrow.engines.local.preload.preloading import PreloadedParents
 from duckrow.engines.local.processes.processes import TAG, tag_of
+from duckrow.engines.local.program import find_program
 
 # A longer command does not fit into one argument of a process, so the shell reads it from a file.
 LONGEST_ARGUMENT = 100_000
@@ -30,13 +32,18 @@ _DEFAULT_SIGNALS = (
 
 
 _TAG = TAG.encode()
+_PATH, _PWD = b"PATH", b"PWD"
 _SLURM_JOB_ID, _FILLED_IN = JOB_ID.encode(), FILLED_IN.encode()
+
+
+_Way = tuple["str | bytes", list[str]]
+"""A program and its argv."""
 
 
 class _Ready(NamedTuple):
     """All that is needed to start an attempt."""
 
-    argv: list[str]
+    ways: list[_Way]  # the first that works
     environment: dict[bytes, bytes]
     actions: list[tuple[int, int, int]]
     log: int | None  # what it writes to, if that is not our own output
@@ -108,33 +115,57 @@ class Spawner:
                 pid = self._start_warm(order, ready.log)
                 if pid is not None:
                     return pid
-            return os.posix_spawn(
-                ready.argv[0],
-                ready.argv,
-                ready.environment,
-                file_actions=ready.actions,
-                setsid=self._output != "terminal",
-                setsigmask=(),
-                setsigdef=_DEFAULT_SIGNALS,
-            )
+            *plain, by_shell = ready.ways
+            for way in plain:
+                try:
+                    return self._spawn(way, ready)
+                except OSError:
+                    pass  # a script without `#!`, perhaps: the shell runs it, or says what is wrong
+            return self._spawn(by_shell, ready)
         finally:
             if ready.log is not None:
                 os.close(ready.log)
 
+    def _spawn(self, way: _Way, ready: _Ready) -> int:
+        return os.posix_spawn(
+            *way,
+            ready.environment,
+            file_actions=ready.actions,
+            setsid=self._output != "terminal",
+            setsigmask=(),
+            setsigdef=_DEFAULT_SIGNALS,
+        )
+
     def _made_ready(self, order: StartOrder) -> _Ready:
-        job = order.attempt.job
         self._make_folder(order)
+        environment = self._environment(order)
+        ways = [*self._without_shell(order, environment), self._by_shell(order)]
+        actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self._null, 0)]
+        log = self._open_log(order) if self._output == "log" else None
+        if log is not None:
+            actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
+        return _Ready(ways, environment, actions, log)
+
+    def _by_shell(self, order: StartOrder) -> _Way:
+        job = order.attempt.job
         argv = [job.shell, "-c", job.command]
         if len(job.command) > LONGEST_ARGUMENT:
             argv = [job.shell, _write_script(order.folder, job.command)]
         if job.needs is not None and (needs := needs_from(job.needs)).mem_limit:
             argv = self._groups.make_for(order.attempt, needs.mem_mb or 0).entering(argv)
-        environment = self._environment(order)
-        actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self._null, 0)]
-        log = self._open_log(order) if self._output == "log" else None
-        if log is not None:
-            actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-        return _Ready(argv, environment, actions, log)
+        return argv[0], argv
+
+    def _without_shell(self, order: StartOrder, environment: dict[bytes, bytes]) -> list[_Way]:
+        """How its program can be started at once, if a shell would do nothing else."""
+        job = order.attempt.job
+        if len(job.command) > LONGEST_ARGUMENT or (job.needs is not None and needs_from(job.needs).mem_limit):
+            return []
+        words = plain_words(job.command, job.shell, environment)
+        program = find_program(words[0], job.cwd, environment.get(_PATH)) if words else None
+        if program is None or words is None:
+            return []
+        environment[_PWD] = _as_shells_say(job.cwd, environment.get(_PWD))
+        return [(program, words)]
 
     def _go_to(self, folder: str) -> None:
         if self._cwd != folder:
@@ -237,6 +268,17 @@ class Spawner:
         for folder, _ in self._spares:
             _remove_silent(folder)
         os.close(self._null)
+
+
+def _as_shells_say(folder: str, said: bytes | None) -> bytes:
+    """The variable PWD: as it was, perhaps with links in it, if that is the folder."""
+    path = os.fsencode(folder)
+    if said is None or said == path:
+        return path
+    try:
+        return said if os.path.isabs(said) and os.path.samefile(said, path) else path
+    except OSError:
+        return path
 
 
 def _first_log(folder: str) -> str:
