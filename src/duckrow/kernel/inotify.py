@@ -52,13 +52,14 @@ class Inotify:
 
 
 class FileWatch:
-    """`fd` becomes readable when one of the files has changed; None if the kernel has no more watches to give."""
+    """`fd` becomes readable when one of the files has changed; None if none was added, or the kernel gives no more.
+
+    The kernel is asked with the first file: a user has few of these, and most keepers never need one.
+    """
 
     def __init__(self) -> None:
-        try:
-            self._inotify: Inotify | None = Inotify()
-        except OSError:
-            self._inotify = None
+        self._inotify: Inotify | None = None
+        self._was_asked = False  # once: who has no `fd` by then looks for themselves
 
     @property
     def fd(self) -> int | None:
@@ -66,10 +67,13 @@ class FileWatch:
 
     def add(self, path: str) -> None:
         try:
+            if not self._was_asked:
+                self._was_asked = True
+                self._inotify = Inotify()
             if self._inotify is not None:
                 self._inotify.add(path, ONE_FILE)
         except OSError:
-            pass  # it is not there
+            pass  # the file is not there, or the kernel gives no more
 
     def hush(self) -> None:
         """Discard the notices so far."""

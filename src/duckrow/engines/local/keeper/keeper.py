@@ -183,9 +183,9 @@ class _Keeper:
             for pid, attempt in pids.items():
                 kill_tree(lambda pid=pid, attempt=attempt: Trace(tag_of(self._journal.name, attempt), pid))  # type: ignore[misc]
         self._let_go_of_the_terminal(pids)
-        ends = self._watch_ends(pids)
         if pids:
             self._watch_journal()
+        ends = self._watch_ends(pids)
         while pids or self._pump or self._mend_at is not None:
             if pids and self._watch.fd is None:
                 self._mend_soon()  # nothing would tell us that somebody touched the journal
