@@ -85,5 +85,5 @@ def _start(waiting: list[ExpectedLoad], room: list[int]) -> tuple[_Started, list
 
 
 def _most(room: list[int]) -> list[int]:
-    """By number of devices: the largest share that so many of them have left."""
+    """By number of devices: the largest share that this number of devices has free."""
     return [0, *sorted(room, reverse=True)]
