@@ -31,7 +31,7 @@ SEARCH_S = 10.0
 
 MAKESPAN_GOAL = 1.3  # times the lower bound
 WAIT_GOAL = 0.7  # of exclusive first-in-first-out
-SEARCH_GOAL = 1.08  # times the makespan of the best schedule that a search finds; the aim is 1.05
+SEARCH_GOAL = 1.05  # times the makespan of the best schedule that a search finds
 LEARNED_WAIT_GOAL = 1.0  # of the order in which they come
 LEARNED_STREAM_GOAL = 0.8  # the same, if they come one after the other
 

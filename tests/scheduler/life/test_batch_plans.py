@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
+from duckrow.core.devices.machine import BARE
 from duckrow.core.devices.needs import Needs
 from duckrow.core.memory.parameters import text_of
+from duckrow.core.schedule.decide import plain_ask
+from duckrow.core.schedule.run_times import RunTimes
+from duckrow.scheduler.life.batch_plans import BatchPlans
+from duckrow.scheduler.state.host_state import HostState
+from tests.core.language import cpus, job
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, gpus, slots, succeeds
 
@@ -78,6 +84,25 @@ def test_jobs_that_come_to_a_batch_later_start_too_and_the_first_of_them_not_at_
     assert order[0] not in late
     assert set(order) >= {*late, *later}
     assert len(order) == len(set(order))
+
+
+def test_a_plan_is_not_given_up_for_more_short_jobs_when_more_is_known() -> None:
+    """The short jobs that were to go first have gone. To let others go first, again and again, is to end later."""
+    state, times = HostState(1, cpus(2)), RunTimes()
+    lengths = [40, 700, 90, 300, 60, 500, 110, 200, 80, 400, 50, 600]
+    batch = [job(id=number, gpus=0, command=f"sleep {length}") for number, length in enumerate(lengths, start=1)]
+    for each, length in zip(batch, lengths, strict=True):
+        times.note(each, length)
+    plans = BatchPlans(state, times, plain_ask)
+    order, made = plans.in_order(batch, state.seats, BARE, 0.0)
+    assert order != batch
+    state.keep_plans(made)
+    for each, length in zip(batch, lengths, strict=True):
+        times.note(each, length)
+    left = set(order[4:])
+    again, remade = plans.in_order([each for each in batch if each in left], state.seats, BARE, 0.0)
+    assert [plan.known for plan in remade] != [plan.known for plan in made]
+    assert again == order[4:]
 
 
 def test_of_jobs_that_nobody_knows_the_first_starts_first(make_queue: MakeQueue) -> None:

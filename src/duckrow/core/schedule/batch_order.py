@@ -2,7 +2,8 @@
 
 Long jobs that start last stick out at the end, and long jobs that start first make all others wait. So some short jobs
 go first, then the others, the longest first. Both times, jobs that take much of a GPU go before those that take little:
-these fit in beside others, and are missed at the end if only large ones are left, which cannot share a GPU.
+these fit in beside others, and are missed at the end if only large ones are left, which cannot share a GPU. Among the
+long ones, this counts more than the time.
 
 How many short ones: as few as it takes for the jobs to wait no longer, on average, than in the order in which they
 came, according to a forecast. Only if the batch ends clearly sooner may they wait longer, and by no greater share.
@@ -16,8 +17,9 @@ from duckrow.core.protocol import Protocol
 from duckrow.core.schedule.backfill import TOGETHER_S, Comer
 from duckrow.core.schedule.forecast import BusyDevices, ExpectedLoad, Forecast, forecast
 
-_CLEARLY = 0.05
-_SHORT_FIRST = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)  # which share of the jobs
+_CLEARLY = 0.1
+_SHORT_FIRST = (*(number / 40 for number in range(13)), 0.35, 0.4, 0.5)  # which share of the jobs
+_SIZE_COUNTS = 3  # times as much as the time: that a job takes a large share of a GPU
 
 
 class BatchComer(Comer, Protocol):
@@ -57,7 +59,9 @@ def _may_wait_s(in_turn: Forecast, told: Forecast) -> float:
 
 def _orders(loads: Sequence[ExpectedLoad]) -> Iterator[list[ExpectedLoad]]:
     """The one that should end soonest comes first."""
-    short = sorted(loads, key=lambda load: load.seconds / load.share)
+    short = sorted(loads, key=lambda load: load.seconds * load.devices / load.share)
     for share in _SHORT_FIRST:
         first = int(share * len(short))
-        yield short[:first] + sorted(short[first:], key=lambda load: load.seconds * load.share, reverse=True)
+        yield short[:first] + sorted(
+            short[first:], key=lambda load: load.seconds * load.share**_SIZE_COUNTS, reverse=True
+        )

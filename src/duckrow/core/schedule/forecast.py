@@ -65,23 +65,25 @@ def _start(waiting: list[ExpectedLoad], room: list[int]) -> tuple[_Started, list
     """Which start now, where, and which still wait."""
     started: _Started = []
     left: list[ExpectedLoad] = []
-    in_vain: dict[int, int] = {}  # number of devices -> the least share of each that was not there
+    most = _most(room)
     for number, load in enumerate(waiting):
         count, share = load.devices, load.share
-        if any(devices <= count and least <= share for devices, least in in_vain.items()):
+        if count > len(room) or share > most[count]:
             left.append(load)
-            continue
-        fitting = [(space, device) for device, space in enumerate(room) if space >= share]
-        if len(fitting) < count:
-            left.append(load)
-            in_vain[count] = share
             if not load.passes:
                 return started, left + waiting[number + 1 :]
             continue
+        fitting = [(space, device) for device, space in enumerate(room) if space >= share]
         if len(fitting) > count:
             fitting.sort(reverse=True)
         chosen = [device for _, device in fitting[:count]]
         for device in chosen:
             room[device] -= share
+        most = _most(room)
         started.append((load, chosen))
     return started, left
+
+
+def _most(room: list[int]) -> list[int]:
+    """By number of devices: the largest share that this number of devices has free."""
+    return [0, *sorted(room, reverse=True)]

@@ -43,10 +43,7 @@ class BatchPlans:
             plan = self._plan_of(batch, seats, machine, mono) if self._can_be_planned(batch) else None
             if plan is not None:
                 kept.append(plan)
-                if plan.order:
-                    waiting = {job.id: job for job in batch}
-                    planned = [waiting.pop(job_id) for job_id in plan.order if job_id in waiting]
-                    batch = [*planned, *waiting.values()]
+                batch = _planned(batch, plan)
             ordered += batch
         return ordered, kept
 
@@ -59,11 +56,14 @@ class BatchPlans:
     def _plan_of(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> BatchPlan:
         ids = {job.id for job in batch}
         known = next((plan for plan in self._state.plans if len(ids - plan.jobs) <= _FEW_NEW * len(ids)), None)
-        if known is None or self._times.version >= max(known.known * _KNOWS_BETTER, known.known + _MORE_RUNS):
+        if known is None:
             return self._made(batch, seats, machine, mono)
+        if self._times.version >= max(known.known * _KNOWS_BETTER, known.known + _MORE_RUNS):
+            return self._made(_planned(batch, known), seats, machine, mono)
         return known
 
     def _made(self, batch: Sequence[QueuedJob], seats: Sequence[Seat], machine: Machine, mono: float) -> BatchPlan:
+        """`batch`: in the order in which they came, or in that of the last plan."""
         from duckrow.core.schedule.machine_load import MachineLoad
 
         load = MachineLoad([seat for seat in seats if not seat.side], machine, self._times.expected, self._ask_of)
@@ -71,5 +71,14 @@ class BatchPlans:
         order: list[int] = []
         if came is not None:
             best = best_order(came, load.free(self._state.booked), load.busy(self._state.live.values(), mono))
-            order = [each.id for each in best] if best is not came else []
+            order = [each.id for each in best]
         return BatchPlan(order, frozenset([job.id for job in batch]), self._times.version)
+
+
+def _planned(batch: Sequence[QueuedJob], plan: BatchPlan) -> Sequence[QueuedJob]:
+    """In the order of the plan. Who came since then waits behind the others."""
+    if not plan.order:
+        return batch
+    waiting = {job.id: job for job in batch}
+    planned = [waiting.pop(job_id) for job_id in plan.order if job_id in waiting]
+    return [*planned, *waiting.values()]
