@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 
 from duckrow.core.devices.needs import with_margin
-from duckrow.core.memory.course import SLACK, Course, MemoryForecast, Tenancy, agreed, course_of, slack_of
+from duckrow.core.memory.course import (
+    SLACK,
+    Course,
+    MemoryForecast,
+    Tenancy,
+    agreed,
+    course_of,
+    differing,
+    most_needed_mb,
+    slack_of,
+)
 
 LATE = Course(((0.0, 0), (10.0, 2000), (60.0, 10_000)), 100.0)  # it takes most of its memory in its second half
 ROOM_MB = 13_000
@@ -76,9 +86,48 @@ def test_runs_of_such_different_lengths_foretell_nothing() -> None:
 
 
 def test_the_more_exactly_runs_keep_to_their_course_the_less_is_left_for_surprises() -> None:
-    assert slack_of([1.0, 1.0]) == SLACK
-    assert slack_of([1.0, 1.01, 0.99]) == 1.05
-    assert round(slack_of([1.0, 1.2, 0.9]), 6) == 1.4
+    assert slack_of([0.0, 0.0]) == SLACK
+    assert slack_of([0.0, 0.01, 0.01]) == 1.05
+    assert round(slack_of([0.0, 0.2, 0.1]), 6) == 1.4
     late = running(75.0, 10_000, 60.0)
     assert fits(late._replace(slack=1.05), slack=1.05)
     assert not fits(late._replace(slack=1.4), slack=1.4)
+
+
+def test_the_more_runs_were_seen_the_less_may_still_happen() -> None:
+    assert round(slack_of([0.2] * 3), 6) == 1.4
+    assert round(slack_of([0.2] * 6), 6) == 1.3
+    assert round(slack_of([0.2] * 12), 6) == 1.25
+
+
+def test_what_is_seen_late_is_not_slower_but_what_is_seen_early_is_faster() -> None:
+    assert differing(10.9, 10.0) == 0.0
+    assert differing(13.0, 10.0) == 0.2
+    assert differing(13.0, 10.0, readings=2) == 0.1
+    assert differing(7.0, 10.0) == differing(7.0, 10.0, readings=2) == 0.3
+
+
+def test_those_that_end_soon_give_back_what_others_need() -> None:
+    ending = running(99.0, 10_000, 60.0)._replace(slack=1.05)
+    about_to_grow = running(59.0, 2000, 10.0)._replace(slack=1.05)
+    assert most_needed_mb([about_to_grow], 5.0) == 8000
+    assert most_needed_mb([about_to_grow._replace(age_s=20.0)], 5.0) == 0
+    assert most_needed_mb([ending], 60.0) == 0
+    grows_later = running(50.0, 2000, 10.0)._replace(slack=1.05)
+    assert most_needed_mb([grows_later], 12.0) == 8000
+    assert most_needed_mb([grows_later, ending], 12.0) == 0
+    assert most_needed_mb([], 5.0) == 0
+
+
+def test_one_that_is_unknown_or_takes_more_than_before_may_need_all_that_it_has_reserved() -> None:
+    assert most_needed_mb([Tenancy(None, 5.0, 9000, 2000)], 5.0) == 7000
+    assert most_needed_mb([Tenancy(LATE, 30.0, 20_000, 4000)], 5.0) == 16_000
+
+
+def test_one_that_is_late_may_grow_now_and_one_that_has_overrun_gives_nothing_back() -> None:
+    late = running(80.0, 2000, 10.0)
+    assert not late._replace(slack=1.05).is_as_foreseen
+    assert most_needed_mb([late], 1.0) == 8000
+    overrun = running(200.0, 10_000, 60.0)
+    assert overrun.more_mb(0.0, 60.0) == 0
+    assert running(99.0, 10_000, 60.0).more_mb(5.0, 60.0) == -10_000

@@ -18,6 +18,7 @@ _SLACK_S = 1.0  # and besides, this much earlier or later: readings take their t
 _TELL_SLACK = 3  # runs that have ended
 _ALIKE = 0.9  # memory that falls by less than this has not fallen
 _A_MOMENT_S = 0.01  # so that the last moment is surely after the end
+_SOON = 10  # moments into which a few seconds are divided
 _MOMENTS = 48  # into which the time until all have ended is divided
 
 
@@ -42,6 +43,10 @@ class Course(NamedTuple):
         ends = [at for at, _ in self.steps[1:]] + [self.lasted_s]
         return [mb for (at, mb), end in zip(self.steps, ends, strict=True) if at <= to_s and end > from_s]
 
+    def exceeds_s(self, mb: int) -> float:
+        """When it first used clearly more than this."""
+        return next((at for at, level in self.steps if _ALIKE * level > mb), self.lasted_s)
+
     def reaches_s(self, mb: int) -> float:
         """When it first used about this much."""
         return next((at for at, level in self.steps if level >= _ALIKE * mb), self.lasted_s)
@@ -65,11 +70,22 @@ def agreed(courses: Sequence[Course]) -> Course | None:
     return courses[0] if courses and max(times) <= SLACK * min(times) else None
 
 
-def slack_of(times: Sequence[float]) -> float:
-    """`times`: how many times as long as before the runs took that have ended. Twice as much may still happen."""
-    if len(times) < _TELL_SLACK:
+def differing(took_s: float, before_s: float, readings: int = 1) -> float:
+    """By which share of its time a run was slower or faster than before.
+
+    What happens is seen by the next reading, and counts from the last one when it happened before. So a run may seem
+    slower by so many readings, but never faster.
+    """
+    later_s = took_s - before_s
+    return max(later_s - readings * _SLACK_S, -later_s, 0.0) / before_s
+
+
+def slack_of(differences: Sequence[float]) -> float:
+    """`differences`: of runs that have ended, or grown. The fewer they are, the more may still happen: twice the
+    largest of three, one and a half times that of six."""
+    if len(differences) < _TELL_SLACK:
         return SLACK
-    return max(1 + 2 * max(abs(each - 1) for each in times), _LEAST_SLACK)
+    return max(1 + (1 + _TELL_SLACK / len(differences)) * max(differences), _LEAST_SLACK)
 
 
 class Tenancy(NamedTuple):
@@ -102,6 +118,21 @@ class Tenancy(NamedTuple):
             with_margin(self.course.most_mb(earliest, latest), is_same=True) if earliest < self.course.lasted_s else 0
         )
 
+    def more_mb(self, from_s: float, to_s: float) -> int:
+        """How much more than now it will need then, as far as one can tell; less than 0: it will have ended.
+
+        One that should have grown may do so at any moment, and one that should have ended stays.
+        """
+        likely = self._replace(slack=min(self.slack, _LEAST_SLACK))
+        earliest, latest = likely._comes_to(0.0)
+        if self.course is None or self.used_mb > with_margin(self.course.most_mb(0.0, latest), is_same=True):
+            return max(self.reserved_mb - self.used_mb, 0)
+        if earliest >= self.course.lasted_s:
+            return max(self.course.peak_mb - self.used_mb, 0)
+        late_s = max(earliest - self.course.exceeds_s(self.used_mb), 0.0)
+        then = likely._comes_to(from_s)[0] - late_s, likely._comes_to(to_s)[1] - late_s
+        return self.course.most_mb(*then) - self.used_mb
+
     @property
     def is_as_foreseen(self) -> bool:
         """Whether it does what the same command did, and has not overrun its time."""
@@ -125,6 +156,12 @@ class Tenancy(NamedTuple):
         if self.course is None or not self.is_as_foreseen:
             return 0.0
         return max((self.course.lasted_s - self._comes_to(0.0)[0]) * self.slack, 0.0) + _A_MOMENT_S
+
+
+def most_needed_mb(tenancies: Sequence[Tenancy], within_s: float) -> int:
+    """The most that they may need more than now at a moment of that time. Those that end give back what they use."""
+    spans = [(within_s * number / _SOON, within_s * (number + 1) / _SOON) for number in range(_SOON)]
+    return max(sum(each.more_mb(*span) for each in tenancies) for span in spans)
 
 
 class MemoryForecast(NamedTuple):
