@@ -6,7 +6,7 @@ from random import Random
 
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.memory.course import Course, Tenancy
-from duckrow.core.memory.start_plan import Comer, StartPlan, plan_starts
+from duckrow.core.memory.start_plan import GrowingJob, StartPlan, plan_starts
 
 ROOM_MB = 20_000
 SLACK = 1.05
@@ -20,11 +20,11 @@ def growing(peak_mb: int, stairs: int = 4, lasted_s: float = 80.0) -> Course:
     return Course(((0.0, 0), *steps), lasted_s)
 
 
-def comers(*courses: Course) -> list[Comer]:
-    return [Comer(number, course, SLACK) for number, course in enumerate(courses)]
+def comers(*courses: Course) -> list[GrowingJob]:
+    return [GrowingJob(number, course, SLACK) for number, course in enumerate(courses)]
 
 
-def most_used_mb(waiting: list[Comer], plan: StartPlan) -> int:
+def most_used_mb(waiting: list[GrowingJob], plan: StartPlan) -> int:
     """If each run does exactly what the same command did."""
     uses = [(plan.starts_s[comer.id], comer.course) for comer in waiting]
     moments = [at / 4 for at in range(int(4 * plan.ends_s) + 1)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from operator import add, mul
 
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.memory.course import SLACK, Course, Tenancy
@@ -20,7 +19,7 @@ _ROUNDS = 2  # in which each job may move once more
 _CLEARLY = 0.02  # sooner than without waiting, as a share: less is not worth it
 
 
-class Comer(NamedTuple):
+class GrowingJob(NamedTuple):
     """A job that waits."""
 
     id: int
@@ -46,7 +45,7 @@ class KeptPlan(NamedTuple):
     until_mono: float  # then it is made anew
 
 
-def plan_starts(here: Sequence[Tenancy], comers: Sequence[Comer], room_mb: int) -> StartPlan | None:
+def plan_starts(here: Sequence[Tenancy], comers: Sequence[GrowingJob], room_mb: int) -> StartPlan | None:
     """`here`: who is on the GPU. None: nobody has to wait longer than until there is room."""
     grid = _Grid(here, comers, room_mb)
     soonest = grid.as_soon_as_possible()
@@ -70,7 +69,7 @@ def plan_starts(here: Sequence[Tenancy], comers: Sequence[Comer], room_mb: int) 
 class _Grid:
     """Time in cells. What lies within a cell is looked at as one moment."""
 
-    def __init__(self, here: Sequence[Tenancy], comers: Sequence[Comer], room_mb: int) -> None:
+    def __init__(self, here: Sequence[Tenancy], comers: Sequence[GrowingJob], room_mb: int) -> None:
         self._room_mb = room_mb
         self.cell_s = max(comer.course.lasted_s for comer in comers) / _CELLS
         self.lives = [range(math.ceil(comer.course.lasted_s / self.cell_s)) for comer in comers]
@@ -78,7 +77,7 @@ class _Grid:
         self._here = self._use_here(here, sum(map(len, self._uses)))
         self._largest_first = sorted(range(len(comers)), key=lambda number: -sum(self._uses[number]))
 
-    def _use_of(self, comer: Comer) -> list[int]:
+    def _use_of(self, comer: GrowingJob) -> list[int]:
         """In each cell since its start, whether it is faster or slower than before."""
         tenancy = Tenancy(comer.course, 0.0, with_margin(comer.course.peak_mb, is_same=True), slack=comer.slack)
         cells = math.ceil((comer.course.lasted_s * comer.slack + 2) / self.cell_s) + 1
@@ -141,23 +140,22 @@ class _Grid:
         return moved
 
     def _first(self, use: Sequence[int], used: Sequence[int], latest: int) -> int | None:
-        length, room_mb = len(use), self._room_mb
-        fits = (at for at in range(latest + 1) if max(map(add, used[at : at + length], use)) <= room_mb)
-        return next(fits, None)
+        return next((at for at in range(latest + 1) if max(_together(used[at:], use)) <= self._room_mb), None)
 
     def _least_in_the_way(self, use: Sequence[int], used: Sequence[int], latest: int) -> int:
         """Where there is not too little room, or least; and among those, beside those that take little then."""
-        length, room_mb = len(use), self._room_mb
-        best, least = 0, (math.inf, math.inf)
+        room_mb, best, least = self._room_mb, 0, (math.inf, math.inf)
         for at in range(latest + 1):
-            there = used[at : at + length]
-            together = list(map(add, there, use))
-            lacking = sum(mb - room_mb for mb in together if mb > room_mb) if max(together) > room_mb else 0
+            lacking = sum([mb - room_mb for mb in _together(used[at:], use) if mb > room_mb])
             if lacking <= least[0]:
-                cost = (lacking, sum(map(mul, there, use)))
+                cost = (lacking, sum([there * mb for there, mb in zip(used[at:], use, strict=False)]))
                 if cost < least:
                     best, least = at, cost
         return best
+
+
+def _together(used: Sequence[int], use: Sequence[int]) -> list[int]:
+    return [there + mb for there, mb in zip(used, use, strict=False)]
 
 
 def _add(use: Sequence[int], at: int, used: list[int], times: int = 1) -> None:

@@ -120,7 +120,7 @@ def _places(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
         reasons += _polite_reasons(job, usable)
         reasons += _set_aside(job) if job.ask.gpus != 0 else []
         reasons += [_held(holder) for holder in job.holders if holder.device in relevant]
-    elif is_packed(job.ask) and job.holders:
+    elif is_packed(job.ask) and job.holders and not reasons:
         reasons.append(_LATER)  # core/memory/start_plan.py; only its host has the plan
     return reasons
 

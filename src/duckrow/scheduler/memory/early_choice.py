@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from duckrow.core.devices.device import Device, Reservation
 from duckrow.core.devices.inventory import WHOLE
@@ -23,7 +23,6 @@ class EarlyChoice:
         self._ask_of = ask_of
         self._mono = mono
         self._tenancies = Tenancies(state)
-        self._held = dict[str, int]()  # by those that start now: shares of each GPU
 
     def choose(self) -> list[Start]:
         """Those that start now, in the order of the queue."""
@@ -37,7 +36,7 @@ class EarlyChoice:
             for gpu in gpus if course is not None else ():
                 may_join = ask.together is None or len(gpus[gpu]) < ask.together
                 if may_join and course and forecasts[gpu].has_room(course, room_mb(gpu, self._seen.machine), slack):
-                    starts.append(self._start(job, ask, gpu))
+                    starts.append(self._start(job, ask, gpu, starts))
                     if self._is_limited(job, ask):
                         return starts  # the next tick knows what is left
                     gpus[gpu].append(Tenancy(course, 0.0, ask.mb or 0, slack=slack))
@@ -63,11 +62,12 @@ class EarlyChoice:
         is_scoped = any(scope in self._seen.room for scope in job.scopes)
         return is_scoped or bool(ask.cpus or ask.mem_mb) or self._seen.machine.policy.jobs_per_gpu is not None
 
-    def _start(self, job: QueuedJob, ask: Ask, gpu: str) -> Start:
-        """It reserves what is left, and more as soon as there is more."""
+    def _start(self, job: QueuedJob, ask: Ask, gpu: str, others: Sequence[Start]) -> Start:
+        """`others`: that start now, too. It reserves what is left, and more as soon as there is more."""
         machine = self._seen.machine
         owed = machine.share_of(gpu, ask.mb or 0)
-        held = self._state.booked.get(gpu, 0) + self._held.get(gpu, 0)
+        held = self._state.booked.get(gpu, 0) + sum(
+            other.holds[0].share for other in others if gpu == other.holds[0].device
+        )
         share = max(min(WHOLE - held - machine.pressure.get(gpu, 0), owed), 1)
-        self._held[gpu] = self._held.get(gpu, 0) + share
         return Start(job, (Reservation(Device(gpu), share),), owed)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from duckrow.core.devices.needs import is_packed
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.course import Tenancy
-from duckrow.core.memory.start_plan import Comer, KeptPlan, PlannedFor, StartPlan, plan_starts
+from duckrow.core.memory.start_plan import GrowingJob, KeptPlan, PlannedFor, StartPlan, plan_starts
 from duckrow.core.schedule.backfill import Front
 from duckrow.core.schedule.decide import AskOf
 from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, room_mb
@@ -50,12 +50,12 @@ class StartPlans:
         longest_s = max(comer.course.lasted_s for comer in comers)
         return KeptPlan(starts_mono, made_for, self._mono + max(_ANEW * longest_s, _LEAST_S))
 
-    def _comers(self) -> list[Comer] | None:
+    def _comers(self) -> list[GrowingJob] | None:
         """None: they are too many, or not all of them are known, or their order matters."""
         queue, front = self._seen.queue, Front()
         if len(queue) > LOOKED_AT or self._seen.machine.policy.jobs_per_gpu is not None:
             return None  # a queue that is so short was read as a whole
-        comers: list[Comer] = []
+        comers: list[GrowingJob] = []
         for job in queue:
             ask = self._ask_of(job)
             course = self._tenancies.course_of(job)
@@ -66,7 +66,7 @@ class StartPlans:
             if not front.is_empty and not front.lets_pass(job, ask):
                 return None
             front.join(job, ask)
-            comers.append(Comer(job.id, course, min(self._tenancies.slack_of(job), _PLANNED_SLACK)))
+            comers.append(GrowingJob(job.id, course, min(self._tenancies.slack_of(job), _PLANNED_SLACK)))
         return comers
 
     def _made_for(self, here: Sequence[Tenancy]) -> PlannedFor:
