@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from duckrow.core.devices.needs import with_margin
-from duckrow.core.memory.course import Course, Tenancy
+from duckrow.core.memory.course import Course, Slack, Tenancy
 from duckrow.core.memory.start_plan import GrowingJob, StartPlan, plan_starts
 
 ROOM_MB = 20_000
-SLACK = 1.05
+EXACT = Slack(1.05, 1.05)
 
 
 def growing(peak_mb: int, stairs: int = 4, lasted_s: float = 80.0) -> Course:
@@ -21,7 +21,7 @@ def growing(peak_mb: int, stairs: int = 4, lasted_s: float = 80.0) -> Course:
 
 
 def comers(*courses: Course) -> list[GrowingJob]:
-    return [GrowingJob(number, course, SLACK) for number, course in enumerate(courses)]
+    return [GrowingJob(number, course, EXACT) for number, course in enumerate(courses)]
 
 
 def most_used_mb(waiting: list[GrowingJob], plan: StartPlan) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from duckrow.core.devices.needs import with_margin
-from duckrow.core.memory.course import SLACK, Course, Tenancy
+from duckrow.core.memory.course import SLACK, Course, Slack, Tenancy
 from duckrow.core.named_tuple import NamedTuple
 
 _CELLS = 32  # into which the longest run is divided
@@ -24,7 +24,7 @@ class GrowingJob(NamedTuple):
 
     id: int
     course: Course
-    slack: float = SLACK
+    slack: Slack = SLACK
 
 
 class StartPlan(NamedTuple):
@@ -80,7 +80,7 @@ class _Grid:
     def _use_of(self, comer: GrowingJob) -> list[int]:
         """In each cell since its start, whether it is faster or slower than before."""
         tenancy = Tenancy(comer.course, 0.0, with_margin(comer.course.peak_mb, is_same=True), slack=comer.slack)
-        cells = math.ceil((comer.course.lasted_s * comer.slack + 2) / self.cell_s) + 1
+        cells = math.ceil((comer.course.lasted_s * comer.slack.slower + 2) / self.cell_s) + 1
         use = [tenancy.foreseen_mb(*span) or 0 for span in self._spans(cells)]
         while use and not use[-1]:
             use.pop()

@@ -1,6 +1,7 @@
 """Lets known jobs that grow start when it was planned (`core/memory/start_plan.py`), though there may be room before.
 
-A plan is made anew when somebody comes, starts or ends, when runs do other than before, and now and then.
+A plan counts on runs that keep to their times; `early_choice.py` asks whether a job may start even if they do not. It
+is made anew when somebody comes or ends, when runs do other than before, and now and then.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, room_mb
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 
-_PLANNED_SLACK = 1.05  # a plan counts on runs that do what they did before; whether one may start is another question
 _ANEW = 1 / 16  # of the time that is planned: runs have grown since then, which tells how far they have come
 
 _LEAST_S = 1.0  # two readings
@@ -44,7 +44,7 @@ class StartPlans:
         made_for = self._made_for(here)
         if kept is not None and self._mono < kept.until_mono and self._still_holds(kept, made_for):
             return kept
-        here = [each._replace(slack=min(each.slack, _PLANNED_SLACK)) for each in here]
+        here = [each._replace(slack=each.slack.likely) for each in here]
         plan = plan_starts(here, comers, room_mb(gpu, self._seen.machine)) or StartPlan({})
         starts_mono = {job_id: self._mono + after_s for job_id, after_s in plan.starts_s.items()}
         longest_s = max(comer.course.lasted_s for comer in comers)
@@ -66,7 +66,7 @@ class StartPlans:
             if not front.is_empty and not front.lets_pass(job, ask):
                 return None
             front.join(job, ask)
-            comers.append(GrowingJob(job.id, course, min(self._tenancies.slack_of(job), _PLANNED_SLACK)))
+            comers.append(GrowingJob(job.id, course, self._tenancies.slack_of(job).likely))
         return comers
 
     def _made_for(self, here: Sequence[Tenancy]) -> PlannedFor:

@@ -9,7 +9,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs, needs_from, with_margin
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.memory.course import Course, Tenancy, agreed, differing, slack_of
+from duckrow.core.memory.course import Course, Slack, Tenancy, agreed, differing, slack_of
 from duckrow.core.memory.knowledge import Basis, RecipePeak
 from duckrow.core.memory.prediction import expected_of
 from duckrow.scheduler.state.host_state import HostState
@@ -60,7 +60,7 @@ class Tenancies:
         reserved_mb, age_s = share * machine.total_mb[gpu] // WHOLE, mono - attempt.started.mono
         return Tenancy(course, age_s, reserved_mb, used_mb, grown_s, self.slack_of(attempt.job))
 
-    def slack_of(self, job: QueuedJob) -> float:
+    def slack_of(self, job: QueuedJob) -> Slack:
         """By runs of its recipe that have ended, and by those that run: whether they grow when they should."""
         recipe = needs_from(job.needs).recipe
         return slack_of([*self._state.early.compared(recipe), *self._grown_after(recipe)])
