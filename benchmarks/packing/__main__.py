@@ -18,8 +18,9 @@ from random import Random, SystemRandom
 from benchmarks.packing.commands import Command, Trainings, default_python, pretending
 from benchmarks.packing.figures import Goal, Rounds
 from benchmarks.packing.on_gpu import Bench
+from benchmarks.packing.pace import Reality
 from benchmarks.packing.rows import ROWS, Row, Workload
-from benchmarks.packing.shapes import WORKLOADS, Shape, memory_bound_s
+from benchmarks.packing.shapes import FRAMEWORK_S, WORKLOADS, Shape, memory_bound_s
 from benchmarks.packing.simulated import best_by_hand, play_by_duckrow, play_by_hand
 from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 
@@ -33,10 +34,13 @@ def main() -> None:
     parser.add_argument("--only", help=f"workloads, with commas: {','.join(WORKLOADS)}")
     parser.add_argument("--gpu-mb", type=int, default=143_000)
     parser.add_argument("--cores", type=int, default=16)
+    parser.add_argument("--import-s", type=float, default=7.0, help="simulated: how long a run imports when alone")
+    parser.add_argument("--varying", type=float, default=0.05, help="simulated: the share by which times differ")
+    parser.add_argument("--crowded-imports", type=float, default=0.04, help="simulated: longer for each that imports")
     parser.add_argument("--gpu", metavar="NUMBER", help="run them on this GPU instead")
     parser.add_argument("--turns", type=int, default=3, help="on a GPU: rounds, of which the medians are shown")
     parser.add_argument("--python", default=default_python(), help="on a GPU: a Python that has PyTorch")
-    parser.add_argument("--quick", type=float, default=1.0, help="on a GPU: this share of the time of each run")
+    parser.add_argument("--quick", type=float, default=1.0, help="this share of the time of each run; of its training")
     parser.add_argument("--minutes", type=float, default=19.0, help="on a GPU: rows get fewer turns to keep to this")
     parser.add_argument("--longest", type=float, default=240.0, help="on a GPU: seconds until one way is given up")
     parser.add_argument("--json", metavar="FILE", help="on a GPU: write the figures there")
@@ -122,6 +126,12 @@ def _shortened(shape: Shape, share: float) -> Shape:
     return shape._replace(import_s=shape.import_s * share, train_s=shape.train_s * share)
 
 
+def _on_machine(shape: Shape, options: argparse.Namespace) -> Shape:
+    """Only training is shortened: on a GPU, imports take as long as they take."""
+    import_s = shape.import_s * options.import_s / FRAMEWORK_S
+    return shape._replace(import_s=import_s, train_s=shape.train_s * options.quick)
+
+
 def simulate(seed: int, options: argparse.Namespace) -> None:
     print(f"seed {seed}: a GPU of {options.gpu_mb} MB, {options.cores} cores, {options.draws} draws of each, medians")
     print("by hand: the best of xargs -P1 ... -Pn; bound: no way of packing ends sooner; worst in brackets")
@@ -135,10 +145,12 @@ def simulate(seed: int, options: argparse.Namespace) -> None:
 
 def row_of(name: str, random: Random, options: argparse.Namespace) -> tuple[float, ...]:
     shapes = WORKLOADS[name](random, options.gpu_mb)
+    shapes = [_on_machine(shape, options) for shape in shapes]
+    reality, seed = Reality(options.varying, options.crowded_imports), str(random.random())
     bound_s = memory_bound_s(shapes, options.gpu_mb)
-    alone_s = play_by_hand(shapes, 1, options.gpu_mb, options.cores) or 0.0
-    hand_s, _ = best_by_hand(shapes, options.gpu_mb, options.cores)
-    first, known = play_by_duckrow(shapes, options.gpu_mb, options.cores, str(random.random()), rounds=2)
+    alone_s = play_by_hand(shapes, 1, options.gpu_mb, options.cores, reality) or 0.0
+    hand_s, _ = best_by_hand(shapes, options.gpu_mb, options.cores, reality)
+    first, known = play_by_duckrow(shapes, options.gpu_mb, options.cores, seed, 2, reality)
     return (
         alone_s / hand_s,
         hand_s / bound_s,

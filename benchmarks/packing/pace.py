@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 from benchmarks.packing.shapes import CONTEXT_MB, Shape
 
 STEP_S = 0.1
 
 
+class Reality(NamedTuple):
+    """In what a machine differs from one that does the same each time."""
+
+    varying: float = 0.0  # by which share the time of a run differs, up or down, from what its shape says
+    crowded_imports: float = 0.0  # how much longer imports take for each other run that imports, as a share
+
+
+KIND = Reality()
+"""Each run takes as long as the same one before."""
+
+
 class Running:
     """A run that has begun."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, slowness: float = 1.0) -> None:
+        """`slowness`: it takes this many times as long as its shape says."""
         self.shape = shape
+        self.slowness = slowness
         self.imported_s = 0.0
         self.trained_s = 0.0
         self.mb = 0
@@ -32,11 +46,16 @@ class Running:
 
 
 class SharedGpu:
-    def __init__(self, total_mb: int, cores: int, random: Random) -> None:
+    def __init__(self, total_mb: int, cores: int, random: Random, reality: Reality = KIND) -> None:
         self.total_mb, self.cores = total_mb, cores
         self._random = random
+        self._reality = reality
         self.busy = 0.0
         self.busy_cores = 0.0
+
+    def begin(self, shape: Shape) -> Running:
+        varying = self._reality.varying
+        return Running(shape, self._random.uniform(1 - varying, 1 + varying))
 
     def step(self, running: Sequence[Running]) -> list[Running]:
         """Let a moment pass; those that ran out of memory in it."""
@@ -52,11 +71,13 @@ class SharedGpu:
         by_gpu = min(1.0, 1 / wanted_gpu) / (1 + crowding * beyond) if wanted_gpu else 1.0
         pace = min(by_cores, by_gpu)
         self.busy = min(wanted_gpu * by_cores, 1.0)  # as the driver counts: crowded or not, something runs
+        others_import = max(len(running) - len(training) - 1, 0)
+        by_imports = by_cores / (1 + self._reality.crowded_imports * others_import)
         for run in running:
             if run.imports:
-                run.imported_s += STEP_S * by_cores
+                run.imported_s += STEP_S * by_imports / run.slowness
             else:
-                run.trained_s += STEP_S * pace
+                run.trained_s += STEP_S * pace / run.slowness
         return self._allocate(running)
 
     def _allocate(self, running: Sequence[Running]) -> list[Running]:

@@ -12,7 +12,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from benchmarks.packing.pace import STEP_S, Running, SharedGpu
+from benchmarks.packing.pace import KIND, STEP_S, Reality, Running, SharedGpu
 from benchmarks.packing.shapes import Shape
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import parse_gpus
@@ -69,11 +69,13 @@ class Ends(Observer):
 class Play:
     """One round of a workload by duckrow. What it has learned stays in the folder."""
 
-    def __init__(self, folder: str, shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str) -> None:
+    def __init__(
+        self, folder: str, shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str, reality: Reality
+    ) -> None:
         self._shapes = shapes
         self._clock = HandClock(Now(1.8e9, 1000.0, 1000.0))
         self._ends = Ends(self._clock.now())
-        self._gpu = SharedGpu(gpu_mb, cores, Random(seed))
+        self._gpu = SharedGpu(gpu_mb, cores, Random(seed), reality)
         self._machine = DryMachine(lambda attempt: FOR_EVER, {GPU: gpu_mb})
         offer = Offer(parse_gpus(["all"], all_gpus=[GPU]), Machine({GPU: gpu_mb}, cpus=cores))
         self._host = DryHost(Folder(folder).make(), offer, self._machine, self._clock, observer=self._ends)
@@ -99,7 +101,7 @@ class Play:
         now = self._clock.now()
         for attempt_id, process in self._machine.processes.items():
             if attempt_id not in self._runs and not process.is_gone(now.mono):
-                self._runs[attempt_id] = Running(self._shape_of(attempt_id))
+                self._runs[attempt_id] = self._gpu.begin(self._shape_of(attempt_id))
         self._runs = {id: run for id, run in self._runs.items() if not self._machine.processes[id].is_gone(now.mono)}
         before = {id: run.mb for id, run in self._runs.items()}
         ran_out = self._gpu.step(list(self._runs.values()))
@@ -146,19 +148,25 @@ def spec_of(shape: Shape, seed: int) -> JobSpec:
     return JobSpec(f"python {shape.script}.py {shape.size} {seed}", "/", name=shape.script, gpus=1, needs=needs)
 
 
-def play_by_duckrow(shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str, rounds: int) -> list[Played]:
+def play_by_duckrow(
+    shapes: Sequence[Shape], gpu_mb: int, cores: int, seed: str, rounds: int, reality: Reality = KIND
+) -> list[Played]:
     """The first time, and each time again with what was learned before."""
     with TemporaryDirectory(dir=QUICK_DISK if os.path.isdir(QUICK_DISK) else None) as folder:
         os.environ[GPU_LOCKS] = f"{folder}/locks"  # nothing runs on the GPUs of this machine
-        return [Play(f"{folder}/home", shapes, gpu_mb, cores, f"{seed} {turn}").until_done() for turn in range(rounds)]
+        home = f"{folder}/home"
+        seeds = [f"{seed} {turn}" for turn in range(rounds)]
+        return [Play(home, shapes, gpu_mb, cores, each, reality).until_done() for each in seeds]
 
 
-def play_by_hand(shapes: Sequence[Shape], at_a_time: int, gpu_mb: int, cores: int) -> float | None:
+def play_by_hand(
+    shapes: Sequence[Shape], at_a_time: int, gpu_mb: int, cores: int, reality: Reality = KIND
+) -> float | None:
     """`xargs -P`: in their order, `at_a_time` together; None: one ran out of memory, and nobody tries it again."""
-    gpu, waiting, running, now = SharedGpu(gpu_mb, cores, Random(0)), list(shapes), list[Running](), 0.0
+    gpu, waiting, running, now = SharedGpu(gpu_mb, cores, Random(0), reality), list(shapes), list[Running](), 0.0
     while waiting or running:
         while waiting and len(running) < at_a_time:
-            running.append(Running(waiting.pop(0)))
+            running.append(gpu.begin(waiting.pop(0)))
         if gpu.step(running):
             return None
         now += STEP_S
@@ -166,8 +174,8 @@ def play_by_hand(shapes: Sequence[Shape], at_a_time: int, gpu_mb: int, cores: in
     return now
 
 
-def best_by_hand(shapes: Sequence[Shape], gpu_mb: int, cores: int) -> tuple[float, int]:
+def best_by_hand(shapes: Sequence[Shape], gpu_mb: int, cores: int, reality: Reality = KIND) -> tuple[float, int]:
     """(seconds, how many at a time): what an expert finds who tries every number, or about, where they are many."""
     numbers = sorted({*range(1, min(len(shapes), 24) + 1), min(len(shapes), 32)})
-    tried = [(play_by_hand(shapes, number, gpu_mb, cores), number) for number in numbers]
+    tried = [(play_by_hand(shapes, number, gpu_mb, cores, reality), number) for number in numbers]
     return min((seconds, number) for seconds, number in tried if seconds is not None)

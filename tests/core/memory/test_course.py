@@ -5,17 +5,29 @@ from __future__ import annotations
 import math
 
 from duckrow.core.devices.needs import with_margin
-from duckrow.core.memory.course import SLACK, Course, MemoryForecast, Tenancy, agreed, course_of, slack_of
+from duckrow.core.memory.course import (
+    SLACK,
+    Course,
+    MemoryForecast,
+    Slack,
+    Tenancy,
+    agreed,
+    course_of,
+    differing,
+    most_needed_mb,
+    slack_of,
+)
 
 LATE = Course(((0.0, 0), (10.0, 2000), (60.0, 10_000)), 100.0)  # it takes most of its memory in its second half
 ROOM_MB = 13_000
+EXACT = Slack(1.05, 1.05)
 
 
 def running(age_s: float, used_mb: int, grown_s: float | None = None, course: Course | None = LATE) -> Tenancy:
     return Tenancy(course, age_s, with_margin(10_000, is_same=True), used_mb, grown_s)
 
 
-def fits(*tenancies: Tenancy, slack: float = SLACK) -> bool:
+def fits(*tenancies: Tenancy, slack: Slack = SLACK) -> bool:
     return MemoryForecast.of(tenancies).has_room(LATE, ROOM_MB, slack)
 
 
@@ -76,9 +88,55 @@ def test_runs_of_such_different_lengths_foretell_nothing() -> None:
 
 
 def test_the_more_exactly_runs_keep_to_their_course_the_less_is_left_for_surprises() -> None:
-    assert slack_of([1.0, 1.0]) == SLACK
-    assert slack_of([1.0, 1.01, 0.99]) == 1.05
-    assert round(slack_of([1.0, 1.2, 0.9]), 6) == 1.4
+    assert slack_of([0.0, 0.0]) == SLACK
+    assert slack_of([0.0, 0.01, -0.01]) == EXACT
+    assert slack_of([0.0, 0.25, 0.125]) == Slack(1.5, 1.05)
+    assert slack_of([0.0, -0.25, 0.125]) == Slack(1.25, 1.5)
     late = running(75.0, 10_000, 60.0)
-    assert fits(late._replace(slack=1.05), slack=1.05)
-    assert not fits(late._replace(slack=1.4), slack=1.4)
+    assert fits(late._replace(slack=EXACT), slack=EXACT)
+    assert not fits(late._replace(slack=Slack(1.4, 1.4)), slack=Slack(1.4, 1.4))
+
+
+def test_runs_that_are_only_ever_faster_are_not_waited_for_any_longer() -> None:
+    """The one that runs may be faster, and ends all the sooner; the one that comes may be faster, and grows sooner."""
+    late, faster = running(75.0, 10_000, 60.0), Slack(1.05, 1.4)
+    assert fits(late._replace(slack=faster), slack=EXACT)
+    assert not fits(late._replace(slack=Slack(2.0, 1.05)), slack=EXACT)
+    assert not fits(running(65.0, 10_000, 60.0)._replace(slack=faster), slack=Slack(1.05, 1.8))
+
+
+def test_the_more_runs_were_seen_the_less_may_still_happen() -> None:
+    assert [slack_of([0.25] * runs).slower for runs in (3, 6, 12)] == [1.5, 1.375, 1.3125]
+
+
+def test_what_is_seen_late_is_not_slower_but_what_is_seen_early_is_faster() -> None:
+    assert differing(10.9, 10.0) == 0.0
+    assert differing(13.0, 10.0) == 0.2
+    assert differing(13.0, 10.0, readings=2) == 0.1
+    assert differing(7.0, 10.0) == differing(7.0, 10.0, readings=2) == -0.3
+
+
+def test_those_that_end_soon_give_back_what_others_need() -> None:
+    ending = running(99.0, 10_000, 60.0)._replace(slack=EXACT)
+    about_to_grow = running(59.0, 2000, 10.0)._replace(slack=EXACT)
+    assert most_needed_mb([about_to_grow], 5.0) == 8000
+    assert most_needed_mb([about_to_grow._replace(age_s=20.0)], 5.0) == 0
+    assert most_needed_mb([ending], 60.0) == 0
+    grows_later = running(50.0, 2000, 10.0)._replace(slack=EXACT)
+    assert most_needed_mb([grows_later], 12.0) == 8000
+    assert most_needed_mb([grows_later, ending], 12.0) == 0
+    assert most_needed_mb([], 5.0) == 0
+
+
+def test_one_that_is_unknown_or_takes_more_than_before_may_need_all_that_it_has_reserved() -> None:
+    assert most_needed_mb([Tenancy(None, 5.0, 9000, 2000)], 5.0) == 7000
+    assert most_needed_mb([Tenancy(LATE, 30.0, 20_000, 4000)], 5.0) == 16_000
+
+
+def test_one_that_is_late_may_grow_now_and_one_that_has_overrun_gives_nothing_back() -> None:
+    late = running(80.0, 2000, 10.0)
+    assert not late._replace(slack=EXACT).is_as_foreseen
+    assert most_needed_mb([late], 1.0) == 8000
+    overrun = running(200.0, 10_000, 60.0)
+    assert overrun.more_mb(0.0, 60.0) == 0
+    assert running(99.0, 10_000, 60.0).more_mb(5.0, 60.0) == -10_000

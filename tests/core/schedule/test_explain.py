@@ -46,6 +46,14 @@ def test_a_job_that_nothing_holds_up_can_start_now() -> None:
     assert explain(waiting(2)) == [SOON]
 
 
+def test_a_job_that_shares_a_gpu_with_others_may_wait_for_its_planned_time() -> None:
+    """Only its host knows the plan."""
+    holders, machine = (Holder(Device("0"), 9, "train", 60.0),), Machine({"0": 24_000, "1": 24_000})
+    (told,) = explain(waiting(ask=Ask(1, mb=6000), machine=machine, holders=holders))
+    assert told.startswith("there is room for it now")
+    assert explain(waiting(ask=Ask(1, mb=6000), machine=machine)) == [SOON]
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

@@ -10,14 +10,13 @@ from duckrow.core.devices.needs import with_margin
 from duckrow.core.memory.use import Point
 from duckrow.core.named_tuple import NamedTuple
 
-SLACK = 1.25
-"""A run may be this many times faster or slower than the same command was, as long as nobody has seen how much."""
-
-_LEAST_SLACK = 1.05
+_MOST = 1.25  # times faster or slower than the same command was, as long as nobody has seen how much
+_LEAST = 1.05
 _SLACK_S = 1.0  # and besides, this much earlier or later: readings take their time
 _TELL_SLACK = 3  # runs that have ended
 _ALIKE = 0.9  # memory that falls by less than this has not fallen
 _A_MOMENT_S = 0.01  # so that the last moment is surely after the end
+_SOON = 10  # moments into which a few seconds are divided
 _MOMENTS = 48  # into which the time until all have ended is divided
 
 
@@ -42,6 +41,10 @@ class Course(NamedTuple):
         ends = [at for at, _ in self.steps[1:]] + [self.lasted_s]
         return [mb for (at, mb), end in zip(self.steps, ends, strict=True) if at <= to_s and end > from_s]
 
+    def exceeds_s(self, mb: int) -> float:
+        """When it first used clearly more than this."""
+        return next((at for at, level in self.steps if _ALIKE * level > mb), self.lasted_s)
+
     def reaches_s(self, mb: int) -> float:
         """When it first used about this much."""
         return next((at for at, level in self.steps if level >= _ALIKE * mb), self.lasted_s)
@@ -62,14 +65,43 @@ def course_of(curve: Sequence[Point]) -> Course | None:
 def agreed(courses: Sequence[Course]) -> Course | None:
     """The first of them; None: there is none, or they took such different times that nothing can be foretold."""
     times = [course.lasted_s for course in courses]
-    return courses[0] if courses and max(times) <= SLACK * min(times) else None
+    return courses[0] if courses and max(times) <= _MOST * min(times) else None
 
 
-def slack_of(times: Sequence[float]) -> float:
-    """`times`: how many times as long as before the runs took that have ended. Twice as much may still happen."""
-    if len(times) < _TELL_SLACK:
+class Slack(NamedTuple):
+    """How many times slower or faster a run may be than the same command was. Mostly, all differ in one direction:
+    they have more company than before, or less."""
+
+    slower: float = _MOST
+    faster: float = _MOST
+
+    @property
+    def likely(self) -> Slack:
+        """If runs keep to their times as far as one can hope for."""
+        return Slack(min(self.slower, _LEAST), min(self.faster, _LEAST))
+
+
+SLACK = Slack()
+"""As long as nobody has seen how much."""
+
+
+def differing(took_s: float, before_s: float, readings: int = 1) -> float:
+    """By which share of its time a run was slower than before; less than 0: faster.
+
+    What happens is seen by the next reading, and counts from the last one when it happened before. So a run may seem
+    slower by so many readings, but never faster.
+    """
+    later_s = took_s - before_s
+    return (later_s if later_s < 0 else max(later_s - readings * _SLACK_S, 0.0)) / before_s
+
+
+def slack_of(differences: Sequence[float]) -> Slack:
+    """`differences`: of runs that have ended, or grown. The fewer they are, the more may still happen: twice the
+    largest of three, one and a half times that of six."""
+    if len(differences) < _TELL_SLACK:
         return SLACK
-    return max(1 + 2 * max(abs(each - 1) for each in times), _LEAST_SLACK)
+    more = 1 + _TELL_SLACK / len(differences)
+    return Slack(max(1 + more * max(differences), _LEAST), max(1 - more * min(differences), _LEAST))
 
 
 class Tenancy(NamedTuple):
@@ -80,7 +112,7 @@ class Tenancy(NamedTuple):
     reserved_mb: int  # for all of its time, also if it holds less for now
     used_mb: int = 0
     grown_s: float | None = None  # its age when it last took more than before
-    slack: float = SLACK
+    slack: Slack = SLACK
 
     def most_mb(self, from_s: float, to_s: float) -> int:
         """The most that it may use between these moments, in seconds from now."""
@@ -102,6 +134,21 @@ class Tenancy(NamedTuple):
             with_margin(self.course.most_mb(earliest, latest), is_same=True) if earliest < self.course.lasted_s else 0
         )
 
+    def more_mb(self, from_s: float, to_s: float) -> int:
+        """How much more than now it will need then, as far as one can tell; less than 0: it will have ended.
+
+        One that should have grown may do so at any moment, and one that should have ended stays.
+        """
+        likely = self._replace(slack=self.slack.likely)
+        earliest, latest = likely._comes_to(0.0)
+        if self.course is None or self.used_mb > with_margin(self.course.most_mb(0.0, latest), is_same=True):
+            return max(self.reserved_mb - self.used_mb, 0)
+        if earliest >= self.course.lasted_s:
+            return max(self.course.peak_mb - self.used_mb, 0)
+        late_s = max(earliest - self.course.exceeds_s(self.used_mb), 0.0)
+        then = likely._comes_to(from_s)[0] - late_s, likely._comes_to(to_s)[1] - late_s
+        return self.course.most_mb(*then) - self.used_mb
+
     @property
     def is_as_foreseen(self) -> bool:
         """Whether it does what the same command did, and has not overrun its time."""
@@ -117,14 +164,20 @@ class Tenancy(NamedTuple):
         if self.course is not None and self.grown_s is not None:
             since_s, at_s = self.grown_s, self.course.reaches_s(self.used_mb)
         ran_s = self.age_s + after_s - since_s
-        return at_s + ran_s / self.slack - _SLACK_S, at_s + ran_s * self.slack + _SLACK_S
+        return at_s + ran_s / self.slack.slower - _SLACK_S, at_s + ran_s * self.slack.faster + _SLACK_S
 
     @property
     def ends_within_s(self) -> float:
         """From now on, at the latest; 0: nobody knows."""
         if self.course is None or not self.is_as_foreseen:
             return 0.0
-        return max((self.course.lasted_s - self._comes_to(0.0)[0]) * self.slack, 0.0) + _A_MOMENT_S
+        return max((self.course.lasted_s - self._comes_to(0.0)[0]) * self.slack.slower, 0.0) + _A_MOMENT_S
+
+
+def most_needed_mb(tenancies: Sequence[Tenancy], within_s: float) -> int:
+    """The most that they may need more than now at a moment of that time. Those that end give back what they use."""
+    spans = [(within_s * number / _SOON, within_s * (number + 1) / _SOON) for number in range(_SOON)]
+    return max(sum(each.more_mb(*span) for each in tenancies) for span in spans)
 
 
 class MemoryForecast(NamedTuple):
@@ -141,7 +194,7 @@ class MemoryForecast(NamedTuple):
         of_each = [each.most_mb_in(spans) for each in tenancies]
         return cls(moments, tuple(map(sum, zip(*of_each, strict=True))) if of_each else (0,) * len(spans))
 
-    def has_room(self, comer: Course, room_mb: int, slack: float = SLACK) -> bool:
+    def has_room(self, comer: Course, room_mb: int, slack: Slack = SLACK) -> bool:
         """Whether a job that starts now has room at every moment of its life.
 
         It may grow sooner than the same command did before, and the others may end later.

@@ -18,6 +18,7 @@ from duckrow.core.schedule.tried_placements import Trials
 
 TYPE_CHECKING = False  # most runs plan nothing
 if TYPE_CHECKING:
+    from duckrow.core.memory.start_plan import KeptPlan
     from duckrow.core.schedule.batch_plan import BatchPlan
 
 AskOf = Callable[[QueuedJob], Ask]
@@ -60,6 +61,7 @@ class Decision(NamedTuple):
     stops: Sequence[StopStep] = ()
     wake_mono: float | None = None  # when to decide again, if nothing happens before
     plans: Sequence[BatchPlan] | None = None  # of batches, to remember; None: those that are known
+    start_plan: KeptPlan | None = None  # of jobs that grow, to remember
 
 
 def decide(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from duckrow.core.devices.device import Device, describe_devices
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room
 from duckrow.core.devices.machine import BARE, Machine
-from duckrow.core.devices.needs import Ask, wants_whole_gpus
+from duckrow.core.devices.needs import Ask, is_packed, wants_whole_gpus
 from duckrow.core.devices.neighbours import others
 from duckrow.core.life.dependencies import AwaitedJob, awaited_in_words
 from duckrow.core.life.pausing import resume_command
@@ -18,6 +18,7 @@ from duckrow.core.schedule.placement import place, refusal
 from duckrow.core.units import format_duration, format_mb, plural
 
 SOON = "it can start now, and will in a moment"
+_LATER = "there is room for it now; if the same command grew before, it may wait for others, so that all end sooner"
 
 
 class Holder(NamedTuple):
@@ -119,6 +120,8 @@ def _places(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
         reasons += _polite_reasons(job, usable)
         reasons += _set_aside(job) if job.ask.gpus != 0 else []
         reasons += [_held(holder) for holder in job.holders if holder.device in relevant]
+    elif is_packed(job.ask) and job.holders and not reasons:
+        reasons.append(_LATER)  # core/memory/start_plan.py; only its host has the plan
     return reasons
 
 

@@ -1,18 +1,17 @@
-"""Chooses a job to start before there is room for its peak: others will have ended by the time that it reaches it."""
+"""Chooses jobs to start before there is room for their peaks: others will have ended by then."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from duckrow.core.devices.device import Device, Reservation
 from duckrow.core.devices.inventory import WHOLE
-from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.memory.course import MemoryForecast, Tenancy
 from duckrow.core.schedule.backfill import Front
 from duckrow.core.schedule.decide import AskOf, Start, machine_has_room
-from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies
+from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, room_mb
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 
@@ -25,17 +24,25 @@ class EarlyChoice:
         self._mono = mono
         self._tenancies = Tenancies(state)
 
-    def choose(self) -> Start | None:
-        """One at a time: the next tick sees more."""
-        gpus = {gpu: tenancies for gpu in self._state.gpus.watched if (tenancies := self._on(gpu))}
-        forecasts = {gpu: MemoryForecast.of(tenancies) for gpu, tenancies in gpus.items()}
+    def choose(self) -> list[Start]:
+        """Those that start now, in the order of the queue."""
+        gpus = {
+            gpu: here for gpu in self._state.gpus.watched if (here := self._tenancies.on(gpu, self._seen, self._mono))
+        }
+        forecasts = {gpu: MemoryForecast.of(here) for gpu, here in gpus.items()}
+        starts: list[Start] = []
         for job, ask in self._candidates() if gpus else ():
             course, slack = self._tenancies.course_of(job), self._tenancies.slack_of(job)
             for gpu in gpus if course is not None else ():
                 may_join = ask.together is None or len(gpus[gpu]) < ask.together
-                if may_join and course and forecasts[gpu].has_room(course, _room_mb(gpu, self._seen.machine), slack):
-                    return self._start(job, ask, gpu)
-        return None
+                if may_join and course and forecasts[gpu].has_room(course, room_mb(gpu, self._seen.machine), slack):
+                    starts.append(self._start(job, ask, gpu, starts))
+                    if self._is_limited(job, ask):
+                        return starts  # the next tick knows what is left
+                    gpus[gpu].append(Tenancy(course, 0.0, ask.mb or 0, slack=slack))
+                    forecasts[gpu] = MemoryForecast.of(gpus[gpu])
+                    break
+        return starts
 
     def _candidates(self) -> Iterator[tuple[QueuedJob, Ask]]:
         """Those that wait for a part of one GPU, as far as their order allows (core/schedule/backfill.py)."""
@@ -50,26 +57,17 @@ class EarlyChoice:
                 yield job, ask
             front.join(job, ask)
 
-    def _on(self, gpu: str) -> list[Tenancy]:
-        """Who is there; empty: nobody, or not all of them are known, or it may not be used."""
-        machine, booked = self._seen.machine, self._state.booked
-        is_offered = any(seat.devices == (gpu,) for seat in self._seen.seats)
-        if not is_offered or machine.is_used_by_others(gpu) or gpu in machine.locked_by or machine.is_full(gpu, booked):
-            return []
-        if gpu not in machine.total_mb or not self._state.observation.is_known(gpu, self._mono):
-            return []
-        here = [attempt for attempt in self._state.running if gpu in attempt.gpus]
-        if len(here) != booked.jobs[gpu]:
-            return []
-        return [self._tenancies.of(each, gpu, machine, self._mono) for each in here]
+    def _is_limited(self, job: QueuedJob, ask: Ask) -> bool:
+        """Whether something else than memory decides how many may run."""
+        is_scoped = any(scope in self._seen.room for scope in job.scopes)
+        return is_scoped or bool(ask.cpus or ask.mem_mb) or self._seen.machine.policy.jobs_per_gpu is not None
 
-    def _start(self, job: QueuedJob, ask: Ask, gpu: str) -> Start:
-        """It reserves what is left, and more as soon as there is more."""
+    def _start(self, job: QueuedJob, ask: Ask, gpu: str, others: Sequence[Start]) -> Start:
+        """`others`: that start now, too. It reserves what is left, and more as soon as there is more."""
         machine = self._seen.machine
         owed = machine.share_of(gpu, ask.mb or 0)
-        free = WHOLE - self._state.booked.get(gpu, 0) - machine.pressure.get(gpu, 0)
-        return Start(job, (Reservation(Device(gpu), max(min(free, owed), 1)),), owed)
-
-
-def _room_mb(gpu: str, machine: Machine) -> int:
-    return machine.total_mb[gpu] - machine.policy.margin_of(machine.total_mb[gpu])
+        held = self._state.booked.get(gpu, 0) + sum(
+            other.holds[0].share for other in others if gpu == other.holds[0].device
+        )
+        share = max(min(WHOLE - held - machine.pressure.get(gpu, 0), owed), 1)
+        return Start(job, (Reservation(Device(gpu), share),), owed)

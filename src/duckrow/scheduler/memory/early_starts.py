@@ -84,13 +84,16 @@ class EarlyStarts:
         here = [attempt for attempt in self._state.running if gpu in attempt.gpus]
         if reading is None or reading.free_mb is None or gpu not in machine.total_mb:
             return False
+        if self._state.observation.is_outdated([gpu], mono):  # somebody has ended since, and left more
+            return False
         if any(attempt.stop is not None for attempt in here):  # what it uses is about to be free
             return False
-        from duckrow.scheduler.memory.tenancies import Tenancies  # most runs need none
+        from duckrow.core.memory.course import most_needed_mb  # most runs need none
+        from duckrow.scheduler.memory.tenancies import Tenancies
 
         entitled = [each for each in here if each.job.id not in self._state.early.owed]
         tenancies = [Tenancies(self._state).of(each, gpu, machine, mono) for each in entitled]
-        return sum(max(each.most_mb(0.0, _SOON_S) - each.used_mb, 0) for each in tenancies) > reading.free_mb
+        return most_needed_mb(tenancies, _SOON_S) > reading.free_mb
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -100,9 +103,9 @@ class EarlyStarts:
             self._compare()
         if not self._state.queue.any_needs:
             return
-        from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, may_start_early  # most runs need none
+        from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, courses_matter  # most runs need none
 
-        if not may_start_early(self._state, queue, machine):
+        if not courses_matter(self._state, queue, machine):
             return
         jobs = [*queue[:LOOKED_AT], *(attempt.job for attempt in self._state.live.values())]
         for needs in map(needs_from, {job.needs for job in jobs if job.needs is not None}):
@@ -112,11 +115,11 @@ class EarlyStarts:
 
     def _compare(self) -> None:
         """How exactly the runs that have just ended did what the same command did before."""
-        from duckrow.core.memory.course import agreed
+        from duckrow.core.memory.course import agreed, differing
 
         early = self._state.early
         for attempt, verdict, at in self._state.ends:
             needs = needs_from(attempt.job.needs)
             course = agreed(early.courses(needs.recipe, needs.parameters))
             if course is not None and verdict.outcome is Outcome.SUCCEEDED:
-                early.compare(needs.recipe, (at - attempt.started.wall) / course.lasted_s)
+                early.compare(needs.recipe, differing(at - attempt.started.wall, course.lasted_s))

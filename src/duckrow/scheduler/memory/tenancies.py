@@ -9,10 +9,11 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.needs import Needs, needs_from, with_margin
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.memory.course import Course, Tenancy, agreed, slack_of
+from duckrow.core.memory.course import Course, Slack, Tenancy, agreed, differing, slack_of
 from duckrow.core.memory.knowledge import Basis, RecipePeak
 from duckrow.core.memory.prediction import expected_of
 from duckrow.scheduler.state.host_state import HostState
+from duckrow.scheduler.tick.seen import Seen
 
 _TELLS_S = 8.0  # after less time, readings are too far apart to tell how exactly a run keeps to its course
 
@@ -20,16 +21,34 @@ LOOKED_AT = 16
 """How many of the jobs that wait may start early."""
 
 
-def may_start_early(state: HostState, queue: Sequence[QueuedJob], machine: Machine) -> bool:
-    """Whether what they will take matters: some run, others wait, and nobody must keep to what was reserved."""
-    if not state.live or not queue:
+def courses_matter(state: HostState, queue: Sequence[QueuedJob], machine: Machine) -> bool:
+    """Whether what jobs take over time does: several are there, some wait, and none must keep to what it reserved."""
+    if not queue or len(queue) + len(state.live) < 2:
         return False
     return not machine.policy.enforce and len(state.gpus.given_out.models) == 1
+
+
+def room_mb(gpu: str, machine: Machine) -> int:
+    """What jobs may take of a GPU together."""
+    return machine.total_mb[gpu] - machine.policy.margin_of(machine.total_mb[gpu])
 
 
 class Tenancies:
     def __init__(self, state: HostState) -> None:
         self._state = state
+
+    def on(self, gpu: str, seen: Seen, mono: float) -> list[Tenancy] | None:
+        """Who is on a GPU; None: not all of them are known, or it may not be used."""
+        machine, booked = seen.machine, self._state.booked
+        is_offered = any(seat.devices == (gpu,) for seat in seen.seats)
+        if not is_offered or machine.is_used_by_others(gpu) or gpu in machine.locked_by or machine.is_full(gpu, booked):
+            return None
+        if gpu not in machine.total_mb or not self._state.observation.is_known(gpu, mono):
+            return None
+        here = [attempt for attempt in self._state.running if gpu in attempt.gpus]
+        if len(here) != booked.jobs[gpu]:
+            return None
+        return [self.of(each, gpu, machine, mono) for each in here]
 
     def of(self, attempt: LiveAttempt, gpu: str, machine: Machine, mono: float) -> Tenancy:
         state = self._state
@@ -41,7 +60,7 @@ class Tenancies:
         reserved_mb, age_s = share * machine.total_mb[gpu] // WHOLE, mono - attempt.started.mono
         return Tenancy(course, age_s, reserved_mb, used_mb, grown_s, self.slack_of(attempt.job))
 
-    def slack_of(self, job: QueuedJob) -> float:
+    def slack_of(self, job: QueuedJob) -> Slack:
         """By runs of its recipe that have ended, and by those that run: whether they grow when they should."""
         recipe = needs_from(job.needs).recipe
         return slack_of([*self._state.early.compared(recipe), *self._grown_after(recipe)])
@@ -53,7 +72,7 @@ class Tenancies:
                 continue
             course = self.course_of(attempt.job)
             if course is not None and (reaches_s := course.reaches_s(use.peak_mb)) >= _TELLS_S:
-                yield use.grown_s / reaches_s
+                yield differing(use.grown_s, reaches_s, readings=2)  # of the one before, and of this one
 
     def course_of(self, job: QueuedJob) -> Course | None:
         """What the same command did before; None: unknown, or it ran out of memory or gave way."""

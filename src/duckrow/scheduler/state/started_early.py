@@ -10,14 +10,16 @@ from duckrow.core.memory.knowledge import RecipePeak
 TYPE_CHECKING = False  # most runs need none
 if TYPE_CHECKING:
     from duckrow.core.memory.course import Course
+    from duckrow.core.memory.start_plan import KeptPlan
 
 _COMPARED = 16  # runs of a recipe: older ones may have been in other company
 
 
 class StartedEarly:
     def __init__(self) -> None:
+        self.plan: KeptPlan | None = None  # when those start that wait
         self.owed: dict[int, int] = {}  # job -> the share of its GPU that it will need; the database has it too
-        self._times: dict[str, deque[float]] = {}  # by recipe: how many times as long as before its runs took
+        self._differences: dict[str, deque[float]] = {}  # by recipe: how much its runs differed from before
         self._courses: dict[str, tuple[RecipePeak, Mapping[str, Sequence[Course]]]] = {}  # by recipe and parameters
 
     def owe(self, job_id: int, share: int) -> None:
@@ -29,6 +31,9 @@ class StartedEarly:
 
     def owed_to(self, job_id: int) -> int:
         return self.owed.get(job_id, 0)
+
+    def keep_plan(self, plan: KeptPlan | None) -> None:
+        self.plan = plan
 
     # -- what is known ----------------------------------------------------------------------------------------
 
@@ -47,9 +52,9 @@ class StartedEarly:
     def courses(self, recipe: str, parameters: str) -> Sequence[Course]:
         return self._courses[recipe][1].get(parameters, ()) if recipe in self._courses else ()
 
-    def compare(self, recipe: str, times: float) -> None:
-        """A run has ended, after this many times as long as the same command before."""
-        self._times.setdefault(recipe, deque(maxlen=_COMPARED)).append(times)
+    def compare(self, recipe: str, difference: float) -> None:
+        """A run has ended, whose time differed by this share from that of the same command before."""
+        self._differences.setdefault(recipe, deque(maxlen=_COMPARED)).append(difference)
 
     def compared(self, recipe: str) -> Sequence[float]:
-        return self._times.get(recipe, ())
+        return self._differences.get(recipe, ())

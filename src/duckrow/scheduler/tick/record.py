@@ -44,6 +44,7 @@ class RecordPhase:
         self._state.wake_at(decision.wake_mono)
         if decision.plans is not None:
             self._state.keep_plans(decision.plans)
+        self._state.early.keep_plan(decision.start_plan)
         for start in decision.starts:
             if start.owed is not None:
                 self._early_starts.owe(start.job.id, start.owed)
