@@ -89,7 +89,7 @@ def differing(took_s: float, before_s: float, readings: int = 1) -> float:
     """By which share of its time a run was slower than before; less than 0: faster.
 
     What happens is seen by the next reading, and counts from the last one when it happened before. So a run may seem
-    slower by so many readings, but never faster.
+    slower by this many readings, but never faster.
     """
     later_s = took_s - before_s
     return (later_s if later_s < 0 else max(later_s - readings * _SLACK_S, 0.0)) / before_s

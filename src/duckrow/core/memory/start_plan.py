@@ -42,7 +42,7 @@ class KeptPlan(NamedTuple):
 
     starts_mono: Mapping[int, float]  # by job, like `starts_s`
     made_for: PlannedFor
-    until_mono: float  # then it is made anew
+    until_mono: float  # then it is made again
 
 
 def plan_starts(here: Sequence[Tenancy], comers: Sequence[GrowingJob], room_mb: int) -> StartPlan | None:
@@ -67,7 +67,7 @@ def plan_starts(here: Sequence[Tenancy], comers: Sequence[GrowingJob], room_mb: 
 
 
 class _Grid:
-    """Time in cells. What lies within a cell is looked at as one moment."""
+    """Time in cells. What is in a cell is looked at as one moment."""
 
     def __init__(self, here: Sequence[Tenancy], comers: Sequence[GrowingJob], room_mb: int) -> None:
         self._room_mb = room_mb
@@ -112,7 +112,7 @@ class _Grid:
         return starts
 
     def levelled(self, cells: int) -> list[int] | None:
-        """Starts with which all have ended after so many cells, and fit; None: none were found."""
+        """Starts with which all have ended after this many cells, and fit; None: none were found."""
         used = self._here[:cells]
         starts: dict[int, int] = {}
         for _ in range(1 + _ROUNDS):

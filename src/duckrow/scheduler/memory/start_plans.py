@@ -1,7 +1,7 @@
 """Lets known jobs that grow start when it was planned (`core/memory/start_plan.py`), though there may be room before.
 
 A plan counts on runs that keep to their times; `early_choice.py` asks whether a job may start even if they do not. It
-is made anew when somebody comes or ends, when runs do other than before, and now and then.
+is made again when somebody comes or ends, when runs do other than before, and now and then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, room_mb
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 
-_ANEW = 1 / 16  # of the time that is planned: runs have grown since then, which tells how far they have come
+_AGAIN = 1 / 16  # of the time that is planned: runs have grown since then, which tells how far they have come
 
 _LEAST_S = 1.0  # two readings
 
@@ -48,7 +48,7 @@ class StartPlans:
         plan = plan_starts(here, comers, room_mb(gpu, self._seen.machine)) or StartPlan({})
         starts_mono = {job_id: self._mono + after_s for job_id, after_s in plan.starts_s.items()}
         longest_s = max(comer.course.lasted_s for comer in comers)
-        return KeptPlan(starts_mono, made_for, self._mono + max(_ANEW * longest_s, _LEAST_S))
+        return KeptPlan(starts_mono, made_for, self._mono + max(_AGAIN * longest_s, _LEAST_S))
 
     def _comers(self) -> list[GrowingJob] | None:
         """None: they are too many, or not all of them are known, or their order matters."""
