@@ -141,7 +141,9 @@ class Windows:
         return free.pop() if free else self._new(size)
 
     def _new(self, size: Size) -> Page:
-        context = self._browser.new_context(viewport=size.viewport, color_scheme=size.theme)
+        # What moves is drawn sixty times a second, for as long as a job runs.
+        look: Any = {"color_scheme": size.theme, "reduced_motion": "reduce"}
+        context = self._browser.new_context(viewport=size.viewport, **look)
         context.set_default_timeout(PATIENCE_MS)
         context.add_init_script(self._log_in)
         return context.new_page()
