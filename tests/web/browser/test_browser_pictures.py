@@ -32,9 +32,11 @@ def test_every_view_is_drawn_light_and_dark_wide_and_narrow(
 ) -> None:
     """And no text of any of them has too little contrast with what is behind it."""
     faint: list[str] = []
-    page = open_page("/machine")
+    first, *_ = views(scenery).values()
+    page = open_page(first)
     for name, path in views(scenery).items():
-        page.goto(shared_server.url + path)
+        if path != first:
+            page.goto(shared_server.url + path)
         wait_until_drawn(page, name)
         for size, width in SIZES.items():
             page.set_viewport_size({"width": width, "height": 860})
