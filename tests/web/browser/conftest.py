@@ -28,6 +28,9 @@ PATIENCE_MS = DEADLINE_S * 1000
 
 Open = Callable[..., Page]
 
+ONLY_MODULES = "/static/duck.svg"
+"""For tests of a module of the page alone: nothing of the page runs there."""
+
 # Chromium's own windows are pages too, and load two for the field that nobody types into: 0.7 s of a core for each
 # window of ours. The last list on the command line counts, so what Playwright would switch off stands here again.
 UNUSED = (
@@ -35,8 +38,8 @@ UNUSED = (
     "AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose HttpsUpgrades HttpsFirstBalancedModeAutoEnable "
     "LensOverlay MediaRouter OptimizationHints PaintHolding PreconnectToSearch ThirdPartyStoragePartitioning"
 ).split()
-# Another process that draws, without a GPU, takes a tenth of all that a page costs.
-SWITCHES = ["--no-sandbox", "--in-process-gpu", f"--disable-features={','.join(UNUSED)}"]
+# Another process that draws, without a GPU, takes a tenth of all that a page costs; one for each tab of a site a fifth.
+SWITCHES = ["--no-sandbox", "--in-process-gpu", "--process-per-site", f"--disable-features={','.join(UNUSED)}"]
 
 
 @pytest.fixture(scope="package")
@@ -152,7 +155,7 @@ class Windows:
                 other.close()
         page.unroute_all(behavior="ignoreErrors")
         page.context.set_offline(False)
-        page.goto(f"{self._url}/static/duck.svg")  # nothing runs there that would store something again
+        page.goto(f"{self._url}{ONLY_MODULES}")  # nothing runs there that would store something again
         page.evaluate("localStorage.clear(); sessionStorage.clear()")
         page.mouse.move(0, 0)
         self._free.append(page)
