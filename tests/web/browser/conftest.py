@@ -180,7 +180,7 @@ def open_page(windows: Windows, shared_server: LiveServer, complaints: Complaint
     """
     used: list[tuple[Page, bool]] = []
 
-    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 860, own: bool = False) -> Page:
+    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 640, own: bool = False) -> Page:
         page = windows.open(Look(width, height, "dark" if dark else "light"))
         used.append((page, own))
         complaints.listen(page)
