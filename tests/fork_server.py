@@ -150,7 +150,7 @@ class Program(subprocess.Popen[AnyStr]):
         for own, address in _own:
             return address if own.start == key.start else None
         _asked[key] += 1
-        if key not in _servers and _asked[key] >= WORTH_A_SERVER:
+        if key not in _servers and (_asked[key] >= _worth_a_server(key.kind) or _is_there(key)):
             _servers[key] = _start_server(key)
         return _servers.get(key)
 
@@ -211,13 +211,28 @@ def address_for(env: Mapping[str, str]) -> str:
     return _servers[key]
 
 
+def _worth_a_server(kind: str) -> int:
+    """How many calls are. To load what answers HTTP takes as long as the start of a server that has loaded it."""
+    return 1 if kind == "web" else WORTH_A_SERVER
+
+
+def _address_of(key: Key) -> str:
+    return f"\0duckrow-tests-{hashlib.sha256(repr((_RUN, key)).encode()).hexdigest()}"
+
+
+def _is_there(key: Key) -> bool:
+    """Whether another worker has started one."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        return door.connect_ex(_address_of(key)) == 0
+
+
 def _start_server(key: Key) -> str:
     """One for all workers of a run: who comes first starts it.
 
     Not by `subprocess`: what a test begins in that way ends with the test. Its socket listens at once: who asks waits
     until all modules are loaded, without asking again and again.
     """
-    address = f"\0duckrow-tests-{hashlib.sha256(repr((_RUN, key)).encode()).hexdigest()}"
+    address = _address_of(key)
     with open(__file__) as one_at_a_time, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         fcntl.flock(one_at_a_time, fcntl.LOCK_EX)
         try:

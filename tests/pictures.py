@@ -23,6 +23,7 @@ from rich.text import Text
 
 from tests.conftest import until
 from tests.fake_nvml import FakeGpus, fakegpu
+from tests.fork_server import Program
 from tests.shown import Terminal
 
 FOLDER = Path(__file__).parent.parent / "docs/pictures"
@@ -74,7 +75,7 @@ def _daemon(terminal: Terminal) -> Iterator[None]:
     ready, told = os.pipe()
     words = [sys.executable, "-m", "duckrow", "up", "--foreground", "--ready-fd", str(told), "--devices", "0,1"]
     words += ["--slots", "4"]
-    with subprocess.Popen(
+    with Program[bytes](
         words, cwd=terminal.folder, env=terminal.env, pass_fds=(told,), stderr=subprocess.DEVNULL
     ) as daemon:
         os.close(told)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,22 @@ def test_all_workers_of_a_run_have_one_server_for_the_same_start(monkeypatch: py
     monkeypatch.setattr(fork_server, "_spawn_server", spawn)
     first, second = (fork_server._start_server(key) for _ in range(2))
     assert (first == second, started) == (True, [key])
+
+
+def test_a_worker_finds_the_server_that_another_one_has_started(
+    duckrow: Duckrow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fork_server, "WORTH_A_SERVER", 2)
+    monkeypatch.setattr(fork_server, "_servers", {})  # as in another worker
+    monkeypatch.setattr(fork_server, "_asked", Counter())
+    env = {"PYTHONTESTSHARED": os.urandom(4).hex()}
+    assert [is_forked(duckrow, env), is_forked(duckrow, env)] == [False, True]
+    fork_server._servers.clear()
+    fork_server._asked.clear()
+    assert is_forked(duckrow, env)
+
+
+def is_forked(duckrow: Duckrow, env: dict[str, str]) -> bool:
+    with duckrow.spawn("--version", env=env, stdout=subprocess.DEVNULL) as process:
+        assert isinstance(process, Program)
+        return process.is_forked

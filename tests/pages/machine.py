@@ -7,13 +7,12 @@ import os
 import pty
 import re
 import select
-import shlex
 import shutil
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,18 +20,13 @@ from tests import fork_server, quick_duckrow
 from tests.conftest import DEADLINE_S, Duckrow
 from tests.fake_nvml import FakeGpus
 from tests.pages import stand_ins
-from tests.shown import typed
+from tests.shown import forked, is_plain, typed
 from tests.system.pretend_slurm import PretendSlurm
 
 GPUS = 8
 HOME = "/home/ann"
 WIDTH = "160"
 USES_NETWORK = re.compile(r"duckrow (web|up --web|dropin gpupeasy)|\bcurl ")
-
-
-def is_plain(script: str) -> bool:
-    """Whether a shell has nothing to do but to start duckrow."""
-    return re.fullmatch(r"duckrow [^|&;<>()$`\\*?~#\"\n\[]*", re.sub(r"'[^'\n]*'", "TEXT", script)) is not None
 
 
 class Machine:
@@ -85,27 +79,11 @@ class Machine:
     def type(self, script: str, shell: str = "/bin/sh", ok: bool = True) -> str:
         prefix, env = self._around(script)
         if not prefix and is_plain(script):
-            done = self._forked(shlex.split(script))
+            done = forked(script, self.work, env)
         else:
             done = typed(script, self.work, env, *prefix, shell, *(["-e"] if ok else []))
         assert not ok or done.returncode == 0, f"exit {done.returncode}:\n{script}\n\n{done.stdout}"
         return done.stdout
-
-    def _forked(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """What a shell would do with these words, at a quarter of the cost: most that is typed is like that."""
-        words = [sys.executable, "-m", *words]
-        with fork_server.Program(
-            words,
-            cwd=self.work,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process:
-            said, _ = process.communicate(timeout=DEADLINE_S)
-        return subprocess.CompletedProcess(words, process.returncode, said)
 
     def _around(self, script: str) -> tuple[list[str], dict[str, str]]:
         """What is put before the shell, and its variables. The fork server does not live in another network."""

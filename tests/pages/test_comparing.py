@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.machine import is_plain
 from tests.pages.reading import Block
-from tests.shown import differences
+from tests.shown import differences, is_plain
 
 
 def test_times_processes_and_widths_may_differ() -> None:

@@ -80,7 +80,7 @@ def _type(block: Block, around: Around, machine: Machine) -> None:
 def _type_command(command: str, language: str, machine: Machine) -> None:
     until = next((shown for pattern, shown in UNTIL_CTRL_C.items() if re.search(pattern, command)), None)
     if until:
-        machine.type_until(command, until[0], lambda: machine.type(until[1]))
+        machine.type_until(command, until[0], lambda: machine.type(until[1]) if until[1] else "")
     elif found := _ASSIGNMENT.search(command):
         machine.type(f'{command}\nprintf %s "${found[1]}" > ../value')
         machine.env[found[1]] = (machine.folder / "value").read_text()

@@ -9,8 +9,8 @@ import os
 import sys
 from pathlib import Path
 
-_PROGRAM = """#!{python}
-import os, re, subprocess, sys
+_PROGRAM = """#!{python} -IS
+import os, sys
 JOBS = {jobs!r}
 name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
 
@@ -23,6 +23,7 @@ def is_alive(pid):
 if "--test-only" in words:
     pass  # it takes everything
 elif name == "sbatch":
+    import re, subprocess
     array = next(word for word in words if word.startswith("--array="))
     first, last = re.match(r"--array=(\\\\d+)(?:-(\\\\d+))?", array).groups()
     number = len(os.listdir(JOBS)) + 1

@@ -28,6 +28,9 @@ PATIENCE_MS = DEADLINE_S * 1000
 
 Open = Callable[..., Page]
 
+ONLY_MODULES = "/static/duck.svg"
+"""For tests of a module of the page alone: nothing of the page runs there."""
+
 # Chromium's own windows are pages too, and load two for the field that nobody types into: 0.7 s of a core for each
 # window of ours. The last list on the command line counts, so what Playwright would switch off stands here again.
 UNUSED = (
@@ -35,8 +38,8 @@ UNUSED = (
     "AvoidUnnecessaryBeforeUnloadCheckSync DestroyProfileOnBrowserClose HttpsUpgrades HttpsFirstBalancedModeAutoEnable "
     "LensOverlay MediaRouter OptimizationHints PaintHolding PreconnectToSearch ThirdPartyStoragePartitioning"
 ).split()
-# Another process that draws, without a GPU, takes a tenth of all that a page costs.
-SWITCHES = ["--no-sandbox", "--in-process-gpu", f"--disable-features={','.join(UNUSED)}"]
+# Another process that draws, without a GPU, takes a tenth of all that a page costs; one for each tab of a site a fifth.
+SWITCHES = ["--no-sandbox", "--in-process-gpu", "--process-per-site", f"--disable-features={','.join(UNUSED)}"]
 
 
 @pytest.fixture(scope="package")
@@ -62,13 +65,9 @@ def shared_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="package")
-def session(browser: Browser, shared_server: LiveServer) -> str:
+def session(shared_server: LiveServer) -> str:
     """What a tab that has used the link keeps."""
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(shared_server.link)
-        expect(page).to_have_title("Queue · duckrow")
-        return str(page.evaluate("sessionStorage.getItem('duckrow.session')"))
+    return shared_server.session()
 
 
 LOG_IN = "if (location.origin === '{url}') sessionStorage.setItem('duckrow.session', '{session}')"
@@ -118,7 +117,7 @@ def complaints() -> Iterator[Complaints]:
     assert not heard
 
 
-class Size(NamedTuple):
+class Look(NamedTuple):
     width: int
     height: int
     theme: Any  # light, dark
@@ -134,36 +133,36 @@ class Windows:
     def __init__(self, browser: Browser, url: str, session: str) -> None:
         self._browser, self._url = browser, url
         self._log_in = LOG_IN.format(url=url, session=session)
-        self._free: dict[Size, list[Page]] = {}
+        self._free: list[Page] = []
 
-    def open(self, size: Size) -> Page:
-        free = self._free.get(size)
-        return free.pop() if free else self._new(size)
+    def open(self, look: Look) -> Page:
+        page = self._free.pop() if self._free else self._new()
+        page.set_viewport_size(look.viewport)
+        # What moves would be drawn sixty times a second, for as long as a job runs.
+        page.emulate_media(color_scheme=look.theme, reduced_motion="reduce")
+        return page
 
-    def _new(self, size: Size) -> Page:
-        context = self._browser.new_context(viewport=size.viewport, color_scheme=size.theme)
+    def _new(self) -> Page:
+        context = self._browser.new_context()
         context.set_default_timeout(PATIENCE_MS)
         context.add_init_script(self._log_in)
         return context.new_page()
 
-    def leave(self, page: Page, size: Size) -> None:
+    def leave(self, page: Page) -> None:
         """As it was when it was new: the next test finds nothing of this one."""
         for other in page.context.pages:
             if other is not page:
                 other.close()
         page.unroute_all(behavior="ignoreErrors")
         page.context.set_offline(False)
-        page.goto(f"{self._url}/static/duck.svg")  # nothing runs there that would store something again
+        page.goto(f"{self._url}{ONLY_MODULES}")  # nothing runs there that would store something again
         page.evaluate("localStorage.clear(); sessionStorage.clear()")
-        page.set_viewport_size(size.viewport)
-        page.emulate_media(color_scheme=size.theme)
         page.mouse.move(0, 0)
-        self._free.setdefault(size, []).append(page)
+        self._free.append(page)
 
     def close(self) -> None:
-        for pages in self._free.values():
-            for page in pages:
-                page.context.close()
+        for page in self._free:
+            page.context.close()
 
 
 @pytest.fixture(scope="package")
@@ -179,23 +178,22 @@ def open_page(windows: Windows, shared_server: LiveServer, complaints: Complaint
 
     `own`: nobody else gets this window, because its clock or its scripts are changed for good.
     """
-    used: list[tuple[Page, Size, bool]] = []
+    used: list[tuple[Page, bool]] = []
 
-    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 860, own: bool = False) -> Page:
-        size = Size(width, height, "dark" if dark else "light")
-        page = windows.open(size)
-        used.append((page, size, own))
+    def opened(path: str = "/", *, width: int = 1400, dark: bool = False, height: int = 640, own: bool = False) -> Page:
+        page = windows.open(Look(width, height, "dark" if dark else "light"))
+        used.append((page, own))
         complaints.listen(page)
         page.goto(shared_server.url + path)
         return page
 
     yield opened
-    for page, size, own in used:
+    for page, own in used:
         complaints.leave(page)
         if own or page.is_closed():
             page.context.close()
         else:
-            windows.leave(page, size)
+            windows.leave(page)
 
 
 @pytest.fixture(scope="session")

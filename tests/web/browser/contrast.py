@@ -13,13 +13,17 @@ THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # and those that nobody sees.
 TOO_FAINT = """() => {
   const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
-  const rgba = (colour) => {
+  const remembered = (work) => {
+    const known = new Map();
+    return (key) => known.get(key) ?? known.set(key, work(key)).get(key);
+  };
+  const rgba = remembered((colour) => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = colour;
     canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
     return { r, g, b, a: a / 255 };
-  };
+  });
   const over = (top, below) =>
     Object.fromEntries(["r", "g", "b"].map((part) => [part, top[part] * top.a + below[part] * (1 - top.a)]));
   const luminance = ({ r, g, b }) => {
@@ -31,23 +35,23 @@ TOO_FAINT = """() => {
     const [low, high] = [luminance(one), luminance(other)].sort((left, right) => left - right);
     return (high + 0.05) / (low + 0.05);
   };
-  const ancestors = (element) => (element ? [element, ...ancestors(element.parentElement)] : []);
   const paper = document.body.appendChild(document.createElement("i"));
   paper.style.color = "Canvas"; // what a browser paints behind a page of this colour scheme
   const canvasColour = rgba(getComputedStyle(paper).color);
   paper.remove();
-  const ground = (element) =>
-    ancestors(element).reverse().map((one) => rgba(getComputedStyle(one).backgroundColor))
-      .reduce((below, top) => ({ ...over(top, below), a: 1 }), canvasColour);
+  const ground = remembered((element) => element
+    ? { ...over(rgba(getComputedStyle(element).backgroundColor), ground(element.parentElement)), a: 1 }
+    : canvasColour);
+  const faded = remembered((element) =>
+    element ? Number(getComputedStyle(element).opacity) * faded(element.parentElement) : 1);
   const isSeen = (element) => element.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })
     && !element.closest(".unseen, .skip, :disabled, noscript");
   const measured = (element, text, style, opacity = 1) => {
     const behind = ground(element);
-    const fading = ancestors(element).reduce((sum, one) => sum * Number(getComputedStyle(one).opacity), 1);
     const ink = rgba(element instanceof SVGElement ? style.fill : style.color);
     const size = parseFloat(style.fontSize);
     const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    const found = ratio(over({ ...ink, a: ink.a * opacity * fading }, behind), behind);
+    const found = ratio(over({ ...ink, a: ink.a * opacity * faded(element) }, behind), behind);
     return { text: text.trim().slice(0, 40), where: element.className, found, isLarge };
   };
   const texts = [];

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from duckrow.web.gate.credentials import Credentials
 from tests.conftest import DEADLINE_S, Duckrow, until
 from tests.fake_nvml import FakeGpus, fakegpu
 
@@ -83,7 +84,7 @@ class LiveServer:
         with self._daemon(), self.page() as link:
             self.link = link
             self.url = address_of(link)
-            self._token = self.duckrow("web", "--token").stdout.strip()
+            self._token = Credentials(str(self.duckrow.home), read_only=False).token()
             yield
 
     @contextmanager
@@ -116,12 +117,20 @@ class LiveServer:
 
     # -- quick ways around the page ----------------------------------------------------------------------------------
 
+    def session(self) -> str:
+        """What the scripts of the page make of the link, which can be used once."""
+        link = urlsplit(self.link).fragment.removeprefix("login=")
+        told = self.ask("/login", {"Content-Type": "application/json"}, {"link": link})
+        return str(told["session"])
+
     def api(self, path: str, body: Any = None) -> Any:
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        return self.ask(f"/api/v1{path}", headers, body)
+
+    def ask(self, path: str, headers: dict[str, str], body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(
-            urllib.request.Request(f"{by_number(self.url)}/api/v1{path}", data, headers), timeout=DEADLINE_S
-        ) as got:
+        request = urllib.request.Request(f"{by_number(self.url)}{path}", data, headers)
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as got:
             return json.load(got)
 
     def add(self, *commands: str, **options: Any) -> list[int]:

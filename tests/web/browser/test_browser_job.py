@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.conftest import until
-from tests.web.browser.conftest import Open
+from tests.web.browser.conftest import ONLY_MODULES, Open
 from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Locator, Page, expect
 
@@ -156,8 +156,8 @@ SHOWN = """async ([screens, size]) => {
 }"""
 
 
-def test_a_log_looks_as_on_a_terminal_however_it_is_cut(live_server: LiveServer, open_page: Open) -> None:
-    page = open_page()
+def test_a_log_looks_as_on_a_terminal_however_it_is_cut(open_page: Open) -> None:
+    page = open_page(ONLY_MODULES)
     for size in (1, 2, 5, 100):
         assert page.evaluate(SHOWN, [list(SCREENS), size]) == list(SCREENS.values())
 

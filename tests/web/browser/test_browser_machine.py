@@ -13,7 +13,7 @@ from functools import partial
 import pytest
 
 from tests.conftest import until
-from tests.web.browser.conftest import Open
+from tests.web.browser.conftest import ONLY_MODULES, Open
 from tests.web.browser.live_server import LiveServer
 from tests.web.browser.needs import Locator, Page, Route, expect
 
@@ -120,8 +120,8 @@ ROWS = """() => {
 }"""
 
 
-def test_jobs_on_one_gpu_have_colours_of_their_own(live_server: LiveServer, open_page: Open) -> None:
-    page = open_page("/machine")
+def test_jobs_on_one_gpu_have_colours_of_their_own(open_page: Open) -> None:
+    page = open_page(ONLY_MODULES)
     devices = [{"jobs": [{"id": job} for job in ids]} for ids in ([5, 13, 21], [13, 2], [9, 17, 1, 25])]
     first, second, third = page.evaluate(COLOURS, devices)
     assert [len(set(colours)) for colours in (first, second, third)] == [3, 2, 4]

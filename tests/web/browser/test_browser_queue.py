@@ -35,13 +35,6 @@ def state_of(page: Page, job: int) -> Locator:
 # -- looking ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_newcomer_is_told_what_to_do_first(live_server: LiveServer, open_page: Open) -> None:
-    page = open_page()
-    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
-    page.get_by_role("link", name="Add the first jobs").click()
-    expect(page).to_have_url(f"{live_server.url}/add")
-
-
 def test_a_row_tells_everything_of_its_job(live_server: LiveServer, open_page: Open) -> None:
     job = live_server.running(name="resnet", project="vision")
     page = open_page()

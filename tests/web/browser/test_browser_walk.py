@@ -15,8 +15,10 @@ def test_a_newcomer_does_it_all_from_the_page(live_server: LiveServer, open_page
     page = open_page("/", width=WIDTH, height=HEIGHT)
     album = Album(page, pictures)
 
-    # Add ten jobs.
+    # Be told what to do first, and add ten jobs.
+    expect(page.get_by_role("heading", name="No jobs yet")).to_be_visible()
     page.get_by_role("link", name="Add the first jobs").click()
+    expect(page).to_have_url(f"{live_server.url}/add")
     commands = "\n".join(f"python train.py {rate / 10} 3000 0.2" for rate in range(1, 11))
     page.get_by_role("textbox", name="Commands").fill(commands)
     page.get_by_role("textbox", name="Project").fill("first-steps")

@@ -29,7 +29,7 @@ class Streams(set[str]):
 def test_more_windows_than_connections_with_a_running_job_each_are_all_served_over_two_streams(
     live_server: LiveServer, browser: Browser, session: str, complaints: Complaints
 ) -> None:
-    job = live_server.running(live_server.training(rate=0.1, steps=6000, pause_s=0.1))
+    job = live_server.running(live_server.training(rate=0.1, steps=6000, pause_s=0.5))  # all of them draw each line
     streams = Streams()
     with browser.new_context(reduced_motion="reduce") as context:  # or all of them would draw it all the time
         context.set_default_timeout(PATIENCE_MS)
