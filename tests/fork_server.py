@@ -36,6 +36,7 @@ from types import CodeType, ModuleType
 from typing import Any, AnyStr, NamedTuple
 
 from duckrow.kernel.process import identity_of, pid_in
+from tests.heap_holes import fill_holes
 
 ROOT = Path(__file__).parent.parent
 # What the linker and the interpreter read when they start: a server for each such start.
@@ -49,6 +50,7 @@ KERNEL_KILLS = "DUCKROW_TESTS_KERNEL_KILLS"
 """In the variables of a test that has the kernel kill for memory. The kernel counts that for the whole machine, and
 hosts of other tests would take a SIGKILL of theirs for one: they see a count that does not rise."""
 _ROOM = "DUCKROW_TESTS_ROOM"  # where the variables will stand that /proc shows of a forked process
+_SERVE = {"web", "gpupeasy"}  # words of commands that answer HTTP
 _PACKAGES = [f"duckrow.{name}" for name in "core kernel store devices engines clusters api scheduler cli".split()]
 _MORE_PACKAGES = {
     "web": ["duckrow.web"],
@@ -85,7 +87,9 @@ class Order:
         return json.dumps(vars(self)).encode()
 
     def may_be_forked(self) -> bool:
-        return not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
+        first = next(iter(_without_flag(self.arguments)), "-")
+        has_options = first.startswith("-") and first not in ("-c", "-m")
+        return not has_options and not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
 
     def is_ours(self) -> bool:
         first, second = [*_without_flag(self.arguments), "", ""][:2]
@@ -97,7 +101,8 @@ class Order:
 
     def key(self, kind: str = "") -> Key:
         start = sorted((name, value) for name, value in self.env.items() if name.startswith(AT_START))
-        return Key(kind or ("web" if "web" in self.arguments else ""), tuple(start))
+        serves = not _SERVE.isdisjoint(self.arguments)
+        return Key(kind or ("web" if serves else ""), tuple(start))
 
 
 def _without_flag(arguments: list[str]) -> list[str]:
@@ -293,6 +298,7 @@ def _load(kind: str) -> None:
     for name in ["rich.table", "rich.console", "rich.progress", "rich.live", *_MORE.get(kind, "").split()]:
         importlib.import_module(name)
     gc.freeze()  # so that looking for garbage does not copy all of it
+    fill_holes()
 
 
 def _answer(door: socket.socket, ready: selectors.BaseSelector) -> Callable[[], None] | None:

@@ -156,6 +156,22 @@ def test_what_is_read_at_the_start_has_an_interpreter_of_its_own(duckrow: Duckro
     assert not process.is_forked
 
 
+@pytest.mark.parametrize("options", [["-Werror"], ["-W", "error"]])
+def test_what_gives_options_to_the_interpreter_has_one_of_its_own(duckrow: Duckrow, options: list[str]) -> None:
+    (duckrow.work / "warns.py").write_text("import warnings\nwarnings.warn('careful')\n")
+    words = [sys.executable, *options, "warns.py"]
+    with Script[bytes](words, cwd=duckrow.work, env=duckrow.env, stderr=subprocess.PIPE) as process:
+        assert not process.is_forked
+        assert b"UserWarning: careful" in process.communicate(timeout=DEADLINE_S)[1]
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize("words", [["web", "--port", "0"], ["dropin", "gpupeasy", "server"]])
+def test_what_answers_http_is_forked_from_who_has_loaded_what_that_takes(words: list[str]) -> None:
+    kinds = [fork_server.Order(["-m", "duckrow", *given], {}, "/", False, []).key().kind for given in (words, ["ls"])]
+    assert kinds == ["web", ""]
+
+
 def test_all_workers_of_a_run_have_one_server_for_the_same_start(monkeypatch: pytest.MonkeyPatch) -> None:
     key = fork_server.Key("", (("PYTHONTESTSHARED", os.urandom(4).hex()), *os.environ.items()))
     started: list[fork_server.Key] = []

@@ -89,6 +89,7 @@ def _wait(client: Client, ids: Sequence[int]) -> None:
         wait(client, ids, timeout_s=0.0, tell=lambda _sentence: None)
 
 
+@pytest.mark.no_cover  # hundreds of jobs
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_on_many_jobs_costs_as_much_for_each_as_one_on_few(verb: str, queue: Callable[[int], Queue]) -> None:
     few, many = queue(FEW), queue(MANY)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import Needs
 from tests.clusters.conftest import MakeBatch, on_slurm, told
 from tests.conftest import DEADLINE_S
+from tests.fork_server import Script
 
 
 def looked(batch: Batch) -> Claims:
@@ -172,39 +173,20 @@ def test_a_job_that_slurm_starts_again_is_another_pilot(make_batch: MakeBatch) -
     assert [PilotFolder(batch, "1_0").name for _ in range(3)] == ["1_0.0", "1_0.1", "1_0.2"]
 
 
-def work(folder: str, name: str, dies_after: int | None) -> None:
-    """A pilot that takes what it can, and may be killed in between."""
-    batch = Batch(folder)
-    us = PilotFolder(batch, name)
-    us.renew({})
-    claims = Claims(batch)
-    taker = Taker(claims, us.card)
-    steps = 0
-    while (found := taker.next()) is not None:
-        with open(f"{folder}/ran", "a") as file:
-            file.write(f"{found[0]}\n")
-        steps += 1
-        if steps == dies_after:
-            os.kill(os.getpid(), signal.SIGKILL)
-        claims.finish(*found, {"outcome": "succeeded", "pilot": name})
-    us.end("done")
+RACING = Path(__file__).parent / "racing_pilot.py"
 
 
 def test_of_many_pilots_that_race_and_some_that_die_each_run_succeeds_once(make_batch: MakeBatch) -> None:
     batch = make_batch(120, ClusterRequest(lease=0.05))
-    context = multiprocessing.get_context("spawn")
     deaths_seen = 0
     for generation, deaths in enumerate([(5, 9, 2, 14), (None, None, 7, None), (None,)]):
-        names = [f"{generation + 1}_{index}" for index in range(len(deaths))]
-        pilots = [
-            context.Process(target=work, args=(batch.folder, name, dies))
-            for name, dies in zip(names, deaths, strict=True)
-        ]
-        for pilot in pilots:
-            pilot.start()
-        for pilot in pilots:
-            pilot.join(DEADLINE_S)
-        deaths_seen += sum(pilot.exitcode == -signal.SIGKILL for pilot in pilots)
+        pilots = []
+        for index, dies in enumerate(deaths):
+            words = [batch.folder, f"{generation + 1}_{index}", *([] if dies is None else [str(dies)])]
+            pilots.append(Script[bytes]([sys.executable, RACING, *words]))
+        ends = [pilot.wait(DEADLINE_S) for pilot in pilots]
+        assert set(ends) <= {0, -signal.SIGKILL}
+        deaths_seen += ends.count(-signal.SIGKILL)
         tending = on_slurm(batch)
         while True:  # until the leases of the dead have run out
             tending.look({})

@@ -72,6 +72,13 @@ class Application:
         assert (done.returncode == 0) == ok, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
+    def spawn(
+        self, *words: str, launcher: str = "duckrow_local", env: dict[str, str] | None = None, **options: Any
+    ) -> HydraScript[str]:
+        """The multirun, while it runs."""
+        command, variables = self.command(*words, launcher=launcher), {**self.duckrow.env, **(env or {})}
+        return HydraScript(command, cwd=self.folder, env=variables, text=True, **options)
+
     def go(self) -> None:
         """Let the waiting runs continue."""
         (self.folder / "go").touch()

@@ -46,11 +46,7 @@ def test_the_full_configuration_of_its_document_works(app: Application) -> None:
 def test_gpus_that_are_not_named_are_those_that_are_visible(app: Application, visible: str, seen: list[str]) -> None:
     app.write(f"{SEES}\nnote(cfg.x)\nawait_go()")
     words = ["x=1,2", WAIT, "hydra.launcher.parallel_runs_per_node=2", "+hydra.launcher.resources_config.cuda=null"]
-    process = subprocess.Popen(
-        app.command(*words, launcher="clusterduck_local"),
-        cwd=app.folder,
-        env={**app.duckrow.env, "CUDA_VISIBLE_DEVICES": visible},
-    )
+    process = app.spawn(*words, launcher="clusterduck_local", env={"CUDA_VISIBLE_DEVICES": visible})
     until(lambda: len(app.said()) == 2, "two runs at the same time")
     app.go()
     assert process.wait(DEADLINE_S) == 0
@@ -74,9 +70,7 @@ def test_four_runs_over_two_gpus_fill_one_after_the_other_and_say_so_in_their_ow
     words = ["hydra.launcher.parallel_runs_per_node=4", "+hydra.launcher.resources_config.cuda.gpus=[0,1]"]
     core = max(os.sched_getaffinity(0))
     words += ["hydra.launcher.verbose=true", f"+hydra.launcher.resources_config.cpu.cpus=[{core}]"]
-    process = subprocess.Popen(
-        app.command("x=range(4)", WAIT, *words, launcher="clusterduck_local"), cwd=app.folder, env=app.duckrow.env
-    )
+    process = app.spawn("x=range(4)", WAIT, *words, launcher="clusterduck_local")
     until(lambda: len(app.said()) == 4, "four runs at the same time")
     app.go()
     assert process.wait(DEADLINE_S) == 0

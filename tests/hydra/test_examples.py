@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import yaml
 
 from duckrow.hydra.keys import ClusterduckSlurmConf, LocalConf, SlurmConf
 from tests.conftest import DEADLINE_S, Duckrow
+from tests.fork_server import HydraScript, run_to_end
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = re.findall(r"^    python (.+)$", (ROOT / "examples/hydra/train.py").read_text(), re.MULTILINE)
@@ -23,8 +23,7 @@ COMMANDS = re.findall(r"^    python (.+)$", (ROOT / "examples/hydra/train.py").r
 def typed(duckrow: Duckrow, command: str, *more: str) -> subprocess.CompletedProcess[str]:
     if not (duckrow.work / "examples").exists():
         shutil.copytree(ROOT / "examples", duckrow.work / "examples")
-    words = [sys.executable, *shlex.split(command), *more]
-    return subprocess.run(words, cwd=duckrow.work, env=duckrow.env, capture_output=True, text=True, timeout=DEADLINE_S)
+    return run_to_end(HydraScript, [*shlex.split(command), *more], duckrow.work, duckrow.env, DEADLINE_S)
 
 
 def test_the_plain_command_runs_without_duckrow(duckrow: Duckrow) -> None:

@@ -156,7 +156,7 @@ def test_callbacks_run_where_hydra_runs_them(app: Application) -> None:
 def test_each_run_gets_a_gpu_of_its_own(app: Application) -> None:
     app.duckrow.up("--devices", "0,1,2")
     app.write("cfg.x = int(os.environ['CUDA_VISIBLE_DEVICES'])\nnote(cfg.x)\nawait_go()")
-    process = subprocess.Popen(app.command("x=1,2,3", "hydra.launcher.gpus=1"), cwd=app.folder, env=app.duckrow.env)
+    process = app.spawn("x=1,2,3", "hydra.launcher.gpus=1")
     until(lambda: len(app.said()) == 3, "three runs at the same time")
     app.go()
     assert process.wait(DEADLINE_S) == 0
@@ -176,7 +176,7 @@ def test_so_many_run_at_a_time_as_the_launcher_says(app: Application) -> None:
 def test_several_runs_share_a_gpu_when_asked_to(app: Application) -> None:
     app.write("note(cfg.x)\nawait_go()")
     words = ["x=1,2,3,4", "hydra.launcher.jobs_per_gpu=2", "+hydra.launcher.resources_config={cuda: {gpus: [0, 1]}}"]
-    process = subprocess.Popen(app.command(*words), cwd=app.folder, env=app.duckrow.env)
+    process = app.spawn(*words)
     until(lambda: len(app.said()) == 4, "four runs at the same time")
     devices = [json.loads(row[0])[0][0] for row in app.duckrow.sql("SELECT holds FROM attempts")]
     app.go()
@@ -315,7 +315,7 @@ def test_each_trial_of_optuna_gets_the_value_of_its_own_run(app: Application) ->
 
 def test_runs_outlive_a_launcher_that_is_killed_and_are_found_by_resume(app: Application) -> None:
     app.write("note(cfg.x)\nawait_go()")
-    process = subprocess.Popen(app.command("x=1,2,3"), cwd=app.folder, env=app.duckrow.env)
+    process = app.spawn("x=1,2,3")
     until(lambda: app.said(), "a run")
     process.kill()
     process.wait()
@@ -326,8 +326,7 @@ def test_runs_outlive_a_launcher_that_is_killed_and_are_found_by_resume(app: App
 
 def test_ctrl_c_stops_the_runs_and_says_how_to_go_on(app: Application) -> None:
     app.write("note(cfg.x)\nawait_go()")
-    words = app.command("x=range(8)")
-    process = subprocess.Popen(words, cwd=app.folder, env=app.duckrow.env, stderr=subprocess.PIPE, text=True)
+    process = app.spawn("x=range(8)", stderr=subprocess.PIPE)
     until(lambda: app.said(), "a run")
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=DEADLINE_S)
@@ -344,9 +343,7 @@ def test_nothing_more_is_started_after_so_many_failures(app: Application) -> Non
     app.duckrow.up("--slots", "2")
     app.write("note(cfg.x)\nif cfg.x < 3:\n    raise ValueError('broken')\nawait_go()")
     words = ["x=1,2,3,4,5,6", "hydra.launcher.parallel_runs=1", "hydra.launcher.max_failures=2"]
-    process = subprocess.Popen(
-        app.command(*words), cwd=app.folder, env=app.duckrow.env, stderr=subprocess.PIPE, text=True
-    )
+    process = app.spawn(*words, stderr=subprocess.PIPE)
     until(lambda: app.duckrow.state(6) == "killed", "the last one to be called off")
     app.go()
     _, said = process.communicate(timeout=DEADLINE_S)

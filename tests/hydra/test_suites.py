@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 from hydra.core.plugins import Plugins
@@ -15,6 +16,7 @@ from hydra.test_utils.launcher_common_tests import (
 
 from hydra_plugins.duckrow_launcher.launcher import ClusterduckLocal, DuckrowLocal
 from tests.conftest import Duckrow
+from tests.fork_server import HydraScript
 
 OLD_NAME = ("clusterduck_local", ["hydra.launcher.wait_for_completion=true"])  # other keys, and a run of its own
 LOCAL = [("duckrow_local", []), *([OLD_NAME] if os.environ.get("DUCKROW_SOAK") else [])]
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.no_cover  # if measured, Hydra takes twice as long
 @pytest.fixture(autouse=True)
 def _its_duckrow(shared_duckrow: Duckrow, no_real_home: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUCKROW_HOME", str(shared_duckrow.home))
+    monkeypatch.setattr(subprocess, "Popen", HydraScript)  # the applications that these tests start
 
 
 @pytest.mark.parametrize("launcher", [DuckrowLocal, ClusterduckLocal])

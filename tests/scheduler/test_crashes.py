@@ -50,6 +50,7 @@ def passes_or_dies(queue: Queue, seconds: float) -> bool:
     return True
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 @pytest.mark.parametrize("moment", range(1, 7))
 @pytest.mark.parametrize("point", POINTS)
 def test_a_host_that_dies_at_any_point_of_a_tick_loses_nothing(

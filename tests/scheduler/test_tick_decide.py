@@ -46,6 +46,7 @@ def test_a_decision_changes_nothing_and_is_the_same_each_time() -> None:
     assert state.booked == {"0": WHOLE}
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_is_decided_nothing_that_was_given_is_changed(seed: int) -> None:
     random = Random(seed)
@@ -114,6 +115,7 @@ def decisions(monkeypatch: pytest.MonkeyPatch) -> list[Decision]:
     return made
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_an_early_start_is_decided_without_a_change(make_queue: MakeQueue, decisions: list[Decision]) -> None:
     queue = make_queue(*packed_gpus("24G"))
     late = succeeds(after_s=40, gpu_mb=((0.0, 1000), (24.0, 15_000)))
@@ -137,6 +139,7 @@ def test_the_order_of_a_batch_is_decided_without_a_change(make_queue: MakeQueue,
     assert any(decision.plans for decision in decisions)
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_how_many_are_tried_at_a_time_is_decided_without_a_change(
     make_queue: MakeQueue, decisions: list[Decision]
 ) -> None:

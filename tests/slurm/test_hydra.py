@@ -13,6 +13,7 @@ import pytest
 from hydra.test_utils.launcher_common_tests import BatchedSweeperTestSuite, IntegrationTestSuite, LauncherTestSuite
 
 from tests.conftest import DEADLINE_S, until
+from tests.fork_server import HydraScript
 from tests.hydra.conftest import Application
 from tests.slurm.conftest import SETTINGS, Cluster, SlurmDuckrow
 
@@ -35,6 +36,7 @@ def _on_login_node(login_node: SlurmDuckrow, cluster: Cluster, no_real_home: Non
     monkeypatch.setenv("DUCKROW_HOME", str(login_node.home))
     monkeypatch.setenv("DUCKROW_CONFIG", str(login_node.work / "duckrow.toml"))
     monkeypatch.setenv("SLURM_CONF", cluster.conf)
+    monkeypatch.setattr(subprocess, "Popen", HydraScript)  # the applications that these tests start
 
 
 @pytest.mark.usefixtures("_on_login_node")
@@ -125,7 +127,7 @@ def test_each_run_gets_its_share_of_the_gpus(app: Application) -> None:
 def test_a_multirun_whose_slurm_jobs_were_cancelled_is_resumed(app: Application, cluster: Cluster) -> None:
     app.write("note(cfg.x)\nif cfg.x == 2:\n    await_go()")
     words = ["x=1,2,3", "hydra.launcher.parallel_runs=1", "hydra.launcher.runs_per_job=3"]
-    process = subprocess.Popen(app.command(*words, launcher="duckrow_slurm"), cwd=app.folder, env=app.duckrow.env)
+    process = app.spawn(*words, launcher="duckrow_slurm")
     until(lambda: app.said() == ["1", "2"], "the second run")
     cluster("scancel", f"--user={os.getuid()}")
     assert process.wait(DEADLINE_S) != 0  # it says so, and does not wait for ever

@@ -135,6 +135,7 @@ def test_it_is_the_same_in_every_process() -> None:
     assert b"EPOCHS" in said.pop()
 
 
+@pytest.mark.no_cover  # thousands of functions
 def test_a_project_may_be_as_deep_as_it_likes() -> None:
     def chain(end: str) -> str:
         links = [f"def f{number}():\n    return f{number + 1}()\n" for number in range(3000)]

@@ -323,6 +323,7 @@ def test_packed_jobs_that_came_together_go_past_one_that_does_not_fit_yet(duckro
     duckrow("wait", "--all")
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_those_who_overtake_are_found_also_behind_the_head_of_the_queue(duckrow: DryDuckrow) -> None:
     duckrow.up("--devices", "0:24G")
     running = duckrow.submit("--gpu-mem", "10G", "gate gate")

@@ -33,6 +33,7 @@ def fail_on_the_first(queue: Queue, count: int = 8, then: Sequence[Does] = ()) -
 # -- what the driver says ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_a_gpu_that_fell_off_the_bus_gets_no_job(queue: Queue) -> None:
     read_once(queue)
     queue.breaks("0", xids=(79,))
@@ -228,6 +229,7 @@ def test_a_suspicion_ends_when_the_jobs_that_were_to_tell_are_killed(queue: Queu
     assert queue.set_aside() == {}
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_a_suspicion_outlives_the_daemon_and_is_settled_by_the_next(queue: Queue) -> None:
     jobs = fail_on_the_first(queue, 6, then=[succeeds(after_s=50)])
     queue.passes(4)

@@ -127,6 +127,7 @@ def test_the_last_step_of_a_run_is_read_from_its_metrics(tmp_path: Path, written
     assert last_step(str(tmp_path)) == told
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 @pytest.mark.parametrize(("busy_s", "next_wave"), [(8.0, 4), (4.0, 8)])
 def test_where_all_cores_were_busy_fewer_are_tried_although_the_queue_is_not_long(
     make_queue: MakeQueue, busy_s: float, next_wave: int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.policy import Policy
@@ -28,6 +30,7 @@ def learned(make_queue: MakeQueue, policy: Policy | None = None) -> Queue:
     return queue
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_it_starts_when_the_other_will_have_ended_before_it_grows(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
@@ -44,6 +47,7 @@ def test_it_starts_when_the_other_will_have_ended_before_it_grows(make_queue: Ma
     assert queue.state(second) == "succeeded"
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_beside_one_that_takes_longer_than_before_it_waits(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     first = queue.add(runs(gpu_mb=((0.0, 1000), (38.0, 15_000))), gpus=1, needs=auto(0))
@@ -52,6 +56,7 @@ def test_beside_one_that_takes_longer_than_before_it_waits(make_queue: MakeQueue
     assert queue.states(first, second) == ["running", "queued"]
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_one_that_was_never_called_so_waits_for_its_peak(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
@@ -60,6 +65,7 @@ def test_one_that_was_never_called_so_waits_for_its_peak(make_queue: MakeQueue) 
     assert queue.states(first, other) == ["running", "queued"]
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_one_that_ran_out_of_memory_is_not_started_early_again(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
@@ -69,6 +75,7 @@ def test_one_that_ran_out_of_memory_is_not_started_early_again(make_queue: MakeQ
     assert len(queue.attempts(second)) == 1
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_where_reservations_are_enforced_none_starts_early(make_queue: MakeQueue) -> None:
     queue = learned(make_queue, Policy(enforce=True))
     first = queue.add(LATE, gpus=1, needs=auto(0))
@@ -90,6 +97,7 @@ def test_the_late_joiner_gives_way_before_one_that_reserved_its_memory_runs_out(
     assert len(queue.attempts(first)) == 1
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_one_that_has_taken_nothing_gives_way_to_nobody(make_queue: MakeQueue) -> None:
     """A stranger takes what the first has reserved. To stop the second would give nothing back."""
     queue = make_queue(*gpus("24G"))
@@ -107,6 +115,7 @@ def test_one_that_has_taken_nothing_gives_way_to_nobody(make_queue: MakeQueue) -
     assert len(queue.attempts(second)) == 1
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_it_gets_the_rest_also_if_the_daemon_has_been_killed_in_the_meantime(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     first = queue.add(LATE, gpus=1, needs=auto(0))
@@ -132,6 +141,7 @@ def test_what_is_owed_to_a_job_is_forgotten_when_it_has_got_it(make_queue: MakeQ
     assert owed(second) is None
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_what_is_owed_to_a_job_is_forgotten_when_it_has_ended(make_queue: MakeQueue) -> None:
     queue = learned(make_queue)
     queue.add(LATE, gpus=1, needs=auto(0))

@@ -63,6 +63,7 @@ def test_alone_on_a_small_gpu_it_is_tried_again_on_a_larger_one(make_queue: Make
     assert any("more than 8G" in detail for detail in queue.details(job))
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_while_others_use_the_gpu_it_waits_for_one_that_has_more_free(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"))
     queue.machine.foreign_mb["0"] = 10_000
@@ -197,6 +198,7 @@ def test_one_that_ran_out_tells_how_much_was_too_little_and_not_how_much_is_enou
     assert queue.database.one("SELECT count(*) FROM recipe_runs") == 0
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_what_was_seen_of_a_job_outlives_the_host(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"))
     high_at_first = succeeds(after_s=400, gpu_mb=((0.0, 9000), (100.0, 1000)))

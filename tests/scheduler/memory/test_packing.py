@@ -100,6 +100,7 @@ def test_jobs_of_one_script_reserve_each_what_it_takes_itself(make_queue: MakeQu
         assert abs(reserved_mb(queue, job, total_mb) - with_margin(1000 * size, is_same=True)) <= 1
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_a_size_between_those_that_were_seen_reserves_no_more_than_the_next_one(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("400G"))
     for size in (2, 4, 8, 16, 30, 40, 50):

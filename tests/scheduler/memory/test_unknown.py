@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Needs, with_margin
 from duckrow.core.memory.parameters import text_of
@@ -55,6 +57,7 @@ def test_they_are_no_more_than_the_cores_can_serve(make_queue: MakeQueue) -> Non
     assert running(queue, jobs) == 10
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_none_starts_beside_a_job_that_is_known(make_queue: MakeQueue) -> None:
     """That may have run for hours: it must not run out of memory because of one that nobody knows."""
     queue = make_queue(*gpus("24G"))
@@ -169,6 +172,7 @@ def test_where_the_memory_cannot_be_read_one_is_alone(make_queue: MakeQueue) -> 
     assert running(queue, jobs) <= 1
 
 
+@pytest.mark.no_cover  # hundreds of ticks
 def test_one_that_ran_out_waits_for_what_the_same_command_takes_by_now(make_queue: MakeQueue) -> None:
     """It ran out when the other had taken little: what it asks for grows with what is seen."""
     queue = make_queue(*gpus("80G"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from duckrow.core.life.states import State
 from tests.store.shelf import Shelf
 
@@ -19,6 +21,7 @@ def test_a_queue_that_is_paused_is_looked_at_for_the_same_cost_however_many_wait
     assert many <= few + 1
 
 
+@pytest.mark.no_cover  # hundreds of jobs
 def test_whether_anything_is_left_costs_the_same_however_many_are_done(shelf: Shelf) -> None:
     """A run asks that when its last job has ended, and the store may have a million of earlier ones."""
     costs = []
