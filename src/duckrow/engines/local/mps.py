@@ -6,6 +6,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import select
 import shutil
 import signal
 import stat
@@ -16,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from duckrow.core.devices.device import Device
 from duckrow.engines.local.processes.processes import TAG, Trace, processes_of, send
-from duckrow.kernel.process import all_pids, environment_of
+from duckrow.kernel.process import all_pids, environment_of, open_pidfd
 
 PROGRAM = "nvidia-cuda-mps-control"
 _START_S, _ASK_S, _QUIT_S, _SIGNAL_S, _LOOK_S = 5.0, 1.0, 2.0, 1.0, 0.02
@@ -214,8 +215,15 @@ def _within(deadline: float, condition: Callable[[], bool]) -> bool:
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+    """Its exit code; None if it took too long. The kernel tells of its end: Python would look every 50 ms."""
+    fd = open_pidfd(process.pid)
+    if fd is not None:
+        poller = select.poll()
+        poller.register(fd, select.POLLIN)
+        poller.poll(seconds * 1000)
+        os.close(fd)
     try:
-        return process.wait(seconds)
+        return process.wait(seconds if fd is None else 0)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
     try:
