@@ -44,12 +44,12 @@ AT_START = ("LD_", "PYTHON", "LC_", "LANG")
 # What is read before there could be a fork.
 ONLY_AT_START = ("LD_PRELOAD", "DUCKROW_CRASH_AT")
 WORTH_A_SERVER = 3  # calls
-MOST_BYTES = 60_000  # of a message, and of the variables in it
+MOST_BYTES = 60_000  # of a message
 
 KERNEL_KILLS = "DUCKROW_TESTS_KERNEL_KILLS"
 """In the variables of a test that has the kernel kill for memory. The kernel counts that for the whole machine, and
 hosts of other tests would take a SIGKILL of theirs for one: they see a count that does not rise."""
-_ROOM = "DUCKROW_TESTS_ROOM"  # where the variables will stand that /proc shows of a forked process
+_ROOM_VARIABLE = "DUCKROW_TESTS_ROOM"  # where the variables will stand that /proc shows of a forked process
 _SERVE = {"web", "gpupeasy"}  # words of commands that answer HTTP
 _PACKAGES = [f"duckrow.{name}" for name in "core kernel store devices engines clusters api scheduler cli".split()]
 _MORE_PACKAGES = {
@@ -64,6 +64,14 @@ _MAIN = (
     "import sys; sys.path[0] = {root!r}; from tests.fork_server import serve;"
     " serve({fd}, {door}, {address!r}, {key!r})()"
 )
+
+
+def _as_in_proc(env: Mapping[str, str]) -> bytes:
+    return b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
+
+
+# Those of the tests, and some more. Who looks through all processes, again and again, reads the whole room.
+_ROOM = len(os.environ.get(_ROOM_VARIABLE, "")) or len(_as_in_proc(os.environ)) + 6_000
 
 
 class Key(NamedTuple):
@@ -89,7 +97,8 @@ class Order:
     def may_be_forked(self) -> bool:
         first = next(iter(_without_flag(self.arguments)), "-")
         has_options = first.startswith("-") and first not in ("-c", "-m")
-        return not has_options and not self.env.keys() & set(ONLY_AT_START) and len(self.message()) < MOST_BYTES
+        has_room = len(_as_in_proc(self.env)) < _ROOM and len(self.message()) < MOST_BYTES
+        return not has_options and not self.env.keys() & set(ONLY_AT_START) and has_room
 
     def is_ours(self) -> bool:
         first, second = [*_without_flag(self.arguments), "", ""][:2]
@@ -255,7 +264,7 @@ def _spawn_server(key: Key, address: str, door: socket.socket, lifeline: int) ->
     for fd in (lifeline, door.fileno()):
         os.set_inheritable(fd, True)
     program = _MAIN.format(root=str(ROOT), fd=lifeline, door=door.fileno(), address=address, key=tuple(key))
-    os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM: " " * MOST_BYTES})
+    os.posix_spawn(sys.executable, [sys.executable, "-c", program], {**dict(key.start), _ROOM_VARIABLE: " " * _ROOM})
     os.close(lifeline)
 
 
@@ -380,7 +389,8 @@ def _become(order: Order, files: list[int]) -> None:
 def _show_variables(env: Mapping[str, str]) -> None:
     """In /proc, by which is seen whose a process is; one that is forked has those of its parent there."""
     start, end = map(int, Path("/proc/self/stat").read_text().rpartition(")")[2].split()[47:49])
-    variables = b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items())
+    variables = _as_in_proc(env)
+    assert len(variables) <= end - start
     memory = os.open("/proc/self/mem", os.O_RDWR)
     os.pwrite(memory, variables.ljust(end - start, b"\0"), start)
     os.close(memory)
