@@ -28,7 +28,7 @@ def local(tmp_path: Path) -> Iterator[Harness]:
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
     """A folder with programs, which is on the PATH by its own name."""
-    work = tmp_path / "work"
+    work = tmp_path / "project"
     (work / "bin" / "folder").mkdir(parents=True)
     programs = {"show": SHOW, "bare": "printf 'bare %s\\n' \"$@\"\n", "lost": "#!/no/such/shell\n"}
     for name, text in programs.items():
@@ -71,7 +71,7 @@ def by_shell(command: str, cwd: Path, shell: str = "/bin/sh", **variables: str) 
 COMMANDS = [
     "show a  b=1\tc:2 ,x @y %z +w -- -v",
     "./show x",
-    "../work/show x",
+    "../project/show x",
     "bin/show x",
     "bare x y",  # a script without `#!`
     "./bare x y",
@@ -104,7 +104,7 @@ def test_the_shell_is_not_started_for_it(local: Harness, work: Path) -> None:
     assert piped == (0, f"a shell\n./show\nx\n{work}\n")
 
 
-@pytest.mark.parametrize("said", ["{link}", "/nowhere", "/", "work", ""])
+@pytest.mark.parametrize("said", ["{link}", "/nowhere", "/", "project", ""])
 def test_the_variable_pwd_is_as_the_shell_sets_it(local: Harness, work: Path, said: str) -> None:
     link = work.parent / "link"
     link.symlink_to(work)
