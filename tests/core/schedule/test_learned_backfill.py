@@ -90,11 +90,12 @@ def test_time_limits_and_learned_times_count_together() -> None:
     assert tick([limited], [BIG, job(1, id=3)], gpus(2), {3: told(10, 101)}) == []
 
 
-def test_a_long_limit_still_counts_where_runs_are_known_to_be_short() -> None:
+@pytest.mark.parametrize(("limit_s", "starts"), [(900.0, [2]), (1000.0, [2]), (1001.0, [])])
+def test_a_long_limit_still_counts_where_runs_are_known_to_be_short(limit_s: float, starts: list[int]) -> None:
     """What a person has said of both is a promise, whatever was learned."""
     limited = runs_on("0", timeout_s=1000.0)
-    small = job(1, id=2, timeout_s=900.0)
-    assert tick([limited], [BIG, small], gpus(2), {50: told(10, 20)}) == [2]
+    small = job(1, id=2, timeout_s=limit_s)
+    assert tick([limited], [BIG, small], gpus(2), {50: told(10, 20)}) == starts
 
 
 @pytest.mark.parametrize(("live", "asked_for"), [([runs_on("0"), runs_on("1", 51)], []), ([runs_on("0")], [50])])
