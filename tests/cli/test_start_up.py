@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,7 +32,6 @@ COMMANDS = {
     "kill": ["kill", "1"],
 }
 RUN = ["run", "--slots", "1", "--", "true"]
-WATCHES_S = 1.0  # after which a host asks the kernel to watch its files
 # Each takes milliseconds, and none of these verbs has a use for it.
 NEVER = frozenset(
     "asyncio bz2 concurrent.futures ctypes importlib.metadata logging lzma multiprocessing pynvml random rich shutil"
@@ -121,12 +119,17 @@ def test_a_run_of_plain_commands_loads_nothing_of_preloading_and_of_keys(tmp_pat
 def test_a_run_of_a_short_list_needs_neither_click_nor_typing_nor_threads(tmp_path: Path) -> None:
     commands = tmp_path / "commands"
     commands.write_text("true\n" * MANY)
-    began = time.monotonic()
     loaded = loaded_for(["run", "--slots", "1", str(commands)], tmp_path / "state")
     heavy = {"click", "dataclasses", "inspect", "typing", "duckrow.cli.group", "threading"}
-    if time.monotonic() - began < WATCHES_S:
-        heavy.add("weakref")  # a host that lives longer has an inotify, which needs it
     assert sorted(loaded & heavy) == []
+
+
+def test_what_a_run_loads_at_its_start_needs_no_weak_references() -> None:
+    """A host that lives for over a second has an inotify, which does."""
+    program = "import sys; before = {*sys.modules}; import duckrow.cli.runs.local; print(*{*sys.modules} - before)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert "duckrow.engines.local.engine" in done.stdout.split()
+    assert "weakref" not in done.stdout.split()
 
 
 def test_a_run_on_a_cluster_loads_nothing_that_runs_jobs_here(tmp_path: Path) -> None:
