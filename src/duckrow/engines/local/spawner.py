@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 
 from duckrow.core.devices.needs import needs_from
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.jobs.plain_command import plain_words
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import StartOrder
@@ -139,7 +140,8 @@ class Spawner:
     def _made_ready(self, order: StartOrder) -> _Ready:
         self._make_folder(order)
         environment = self._environment(order)
-        ways = [*self._without_shell(order, environment), self._by_shell(order)]
+        by_shell = self._by_shell(order)
+        ways = [*_without_shell(order.attempt.job, by_shell, environment), by_shell]
         actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self._null, 0)]
         log = self._open_log(order) if self._output == "log" else None
         if log is not None:
@@ -154,18 +156,6 @@ class Spawner:
         if job.needs is not None and (needs := needs_from(job.needs)).mem_limit:
             argv = self._groups.make_for(order.attempt, needs.mem_mb or 0).entering(argv)
         return argv[0], argv
-
-    def _without_shell(self, order: StartOrder, environment: dict[bytes, bytes]) -> list[_Way]:
-        """How its program can be started at once, if a shell would do nothing else."""
-        job = order.attempt.job
-        if len(job.command) > LONGEST_ARGUMENT or (job.needs is not None and needs_from(job.needs).mem_limit):
-            return []
-        words = plain_words(job.command, job.shell, environment)
-        program = find_program(words[0], job.cwd, environment.get(_PATH)) if words else None
-        if program is None or words is None:
-            return []
-        environment[_PWD] = _as_shells_say(job.cwd, environment.get(_PWD))
-        return [(program, words)]
 
     def _go_to(self, folder: str) -> None:
         if self._cwd != folder:
@@ -268,6 +258,18 @@ class Spawner:
         for folder, _ in self._spares:
             _remove_silent(folder)
         os.close(self._null)
+
+
+def _without_shell(job: QueuedJob, by_shell: _Way, environment: dict[bytes, bytes]) -> list[_Way]:
+    """How its program can be started at once, if the shell has nothing else to do."""
+    if by_shell[1] != [job.shell, "-c", job.command]:
+        return []
+    words = plain_words(job.command, job.shell, environment)
+    program = find_program(words[0], job.cwd, environment.get(_PATH)) if words else None
+    if program is None or words is None:
+        return []
+    environment[_PWD] = _as_shells_say(job.cwd, environment.get(_PWD))
+    return [(program, words)]
 
 
 def _as_shells_say(folder: str, said: bytes | None) -> bytes:
