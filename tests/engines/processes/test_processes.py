@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from duckrow.engines.local.processes.processes import Trace, first_process_of, is_same_process, processes_of, tag_of
+from duckrow.engines.local.processes.processes import (
+    DAEMON_TAG,
+    Trace,
+    attempts_of,
+    first_process_of,
+    is_same_process,
+    processes_of,
+    tag_of,
+)
 from duckrow.kernel.process import TICK_S, children_of, environment_of, read_process
 from tests.conftest import until
 from tests.kernel.begin import Begin
@@ -56,6 +64,16 @@ def test_processes_are_found_by_their_tag_wherever_they_are(begin: Begin, tag: s
     begin("sleep", "600", tag=f"{tag}0")
     begin("sleep", "600")
     assert pids_of(tag) == sorted(pids)
+
+
+def test_a_process_belongs_to_an_attempt_of_this_or_another_duckrow_or_to_none(begin: Begin, tag: str) -> None:
+    pid = begin("sleep", "600", tag=tag).pid
+    assert attempts_of([pid], {tag: 7}, lambda _: True) == {pid: 7}
+    assert attempts_of([pid], {}, lambda _: True) == {pid: -7}
+    assert attempts_of([pid], {}, lambda _: False) == {pid: -1}
+    for of_daemon in (DAEMON_TAG, f"mps.{tag}/mps"):
+        daemon = begin("sleep", "600", tag=of_daemon).pid
+        assert attempts_of([daemon], {}, lambda _: True) == {daemon: 0}
 
 
 def test_processes_are_found_by_their_session_without_a_tag(begin: Begin, tag: str) -> None:

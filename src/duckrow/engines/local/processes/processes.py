@@ -126,11 +126,10 @@ def attempts_of(pids: Iterable[int], attempts: Mapping[str, int], is_ours: Calla
 
 def _attempt_of(pid: int, attempts: Mapping[str, int], is_ours: Callable[[str], bool]) -> int:
     tag = _inherited_tag(pid) or next(reversed(tags_by_group(pid)), "")
-    if not tag:
-        return 0
     journal, _, number = tag.rpartition(".")
-    known = int(number) if number.isdigit() and is_ours(journal) else 0
-    return attempts.get(tag, -known or -1)
+    if not number.isdigit():
+        return 0  # no tag, or one of a daemon: of duckrow's own, or of MPS
+    return attempts.get(tag, -int(number) if is_ours(journal) else -1)
 
 
 def _inherited_tag(pid: int) -> str:
