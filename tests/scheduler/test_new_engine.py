@@ -7,7 +7,7 @@ from pathlib import Path
 from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.ports import Engine
-from duckrow.engines.dry.gpus import DryGpus
+from duckrow.engines.dry.gpus import dry_reader
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.loop import Loop
@@ -48,7 +48,7 @@ def test_a_loop_that_is_given_another_engine_runs_jobs_by_it(tmp_path: Path) -> 
         cpu_seats(2),
         ThreadEngine(reactor),
         reactor,
-        lambda reactor: DryGpus(without_gpus, reactor),
+        lambda reactor: dry_reader(without_gpus, reactor),
     )
     loop.begin()
     for command in ("echo hello", "exit 3"):

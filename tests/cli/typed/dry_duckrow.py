@@ -47,7 +47,7 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.engine import DryEngine
-from duckrow.engines.dry.gpus import DryGpus
+from duckrow.engines.dry.gpus import dry_reader
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.engines.dry.turning import Turning
@@ -155,7 +155,7 @@ class DryDuckrow:
         """Where a run would have a keeper and processes."""
         reactor = HandReactor(self.clock)
         engine = DryEngine(self.machine, reactor)
-        gpus = lambda reactor: DryGpus(self.machine, reactor)  # noqa: E731
+        gpus = lambda reactor: dry_reader(self.machine, reactor)  # noqa: E731
         loop = Loop(database, host, offer.seats, engine, reactor, gpus, observer, offer.machine)
         really_turn, really_close = loop.turn, loop.close
 

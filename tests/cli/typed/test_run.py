@@ -114,6 +114,12 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: DryDuckr
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
+def test_a_dry_run_says_if_nothing_would_start_now(duckrow: DryDuckrow) -> None:
+    duckrow("pause")
+    shown = duckrow("run", "--devices", "0,1", "--dry-run", stdin="a\nb\n")
+    assert shown.stderr == "duckrow: 2 jobs on 2 places. None of them would start now. Nothing was run.\n"
+
+
 def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: DryDuckrow) -> None:
     lines = [{"command": "a", "gpus": 1}, {"command": "b", "gpus": 2}, {"command": "c", "gpus": 1}]
     text = "".join(json.dumps(line) + "\n" for line in lines)

@@ -13,7 +13,7 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.engine import DryEngine
-from duckrow.engines.dry.gpus import DryGpus
+from duckrow.engines.dry.gpus import dry_reader
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.scheduler.hosts.dry_host import DryHost
@@ -104,7 +104,7 @@ class DryLocalHost:
         self, database: Database, host: Host, offer: Offer, link: object, observer: Observer, output: str = "log"
     ) -> tuple[Loop, HandSignals]:
         self.database = database
-        engine, gpus = DryEngine(self.machine, self.reactor), DryGpus(self.machine, self.reactor)
+        engine, gpus = DryEngine(self.machine, self.reactor), dry_reader(self.machine, self.reactor)
         loop = Loop(database, host, offer.seats, engine, self.reactor, lambda _: gpus, observer, offer.machine)
         return loop, self.signals
 

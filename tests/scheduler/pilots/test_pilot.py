@@ -26,7 +26,7 @@ from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.engine import DryEngine
-from duckrow.engines.dry.gpus import DryGpus
+from duckrow.engines.dry.gpus import dry_reader
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.scheduler import pilot
 from duckrow.scheduler.hosts.host import Host
@@ -105,7 +105,7 @@ class Flight:
     ) -> tuple[Loop, HandSignals]:
         self.database = database
         engine = DryEngine(self.machine, self.reactor)
-        gpus: Any = lambda reactor: DryGpus(self.machine, reactor)  # noqa: E731
+        gpus: Any = lambda reactor: dry_reader(self.machine, reactor)  # noqa: E731
         return Loop(database, host, offer.seats, engine, self.reactor, gpus, observer, offer.machine), self.signals
 
     def go(self, at: dict[float, Callable[[], None]] | None = None) -> None:

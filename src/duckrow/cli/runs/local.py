@@ -18,11 +18,11 @@ from duckrow.cli.runs.lines import all_commands, refuse_program, replaced, spec_
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
 from duckrow.core.devices.device import describe_devices
-from duckrow.core.devices.inventory import Ledger, as_ranges
+from duckrow.core.devices.inventory import as_ranges
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.commands import LAST
-from duckrow.core.jobs.job import JobSpec, as_queued, shorten
+from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
@@ -64,7 +64,7 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
         return _run_here(words, file, offer, given.gpu_count, options)
     spec_of = spec_maker(given, options, offer.seats, offer.machine)
     if given.dry_run:
-        return _dry_run(list(map(spec_of, all_commands(file, given.delimiter))), offer)
+        return _dry_run(list(map(spec_of, all_commands(file, given.delimiter))), offer, given.lifo)
     if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
         file, given = None, given._replace(resumed=file)
     return _run_list(file, offer, given, options, spec_of)
@@ -273,16 +273,15 @@ def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | 
     return EXIT_FAILED if view.last_code is None else view.last_code
 
 
-def _dry_run(specs: Sequence[JobSpec], offer: Offer) -> int:
+def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool) -> int:
     """Say what would run where."""
-    from duckrow.core.schedule.decide import choose_starts
+    from duckrow.scheduler.simulation.preview import first_starts
 
-    queue = sorted((as_queued(spec, number) for number, spec in enumerate(specs)), key=lambda job: -job.priority)
-    starts = choose_starts(queue, offer.seats, Ledger(), machine=offer.machine)
-    places = {start.job.id: describe_devices(device for device, _ in start.holds) for start in starts}
+    starts = first_starts(specs, offer, last_freed_first)
     for number, spec in enumerate(specs):
-        where = places.get(number, "next free")
+        where = describe_devices(starts[number]) if number in starts else "next free"
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    say(f"duckrow: {plural(len(specs), 'job')} on {plural(len(offer.seats), 'place')}. Nothing was run.")
+    now = "" if starts or not specs else " None of them would start now."
+    say(f"duckrow: {plural(len(specs), 'job')} on {plural(len(offer.seats), 'place')}.{now} Nothing was run.")
     return EXIT_OK

@@ -195,7 +195,8 @@ class DryEngine:
         asked = {attempt.id for attempt in attempts}
         owners = {process.pid: process.attempt_id for process in self._machine.processes.values()}
         ours = {pid: owners.get(pid, 0) for pid in pids}
-        return {pid: attempt_id if attempt_id in asked else -attempt_id for pid, attempt_id in ours.items()}
+        found = {pid: attempt_id if attempt_id in asked else -attempt_id for pid, attempt_id in ours.items()}
+        return {**found, **self._machine.owners_elsewhere(found.keys() - owners.keys())}
 
     def ran_out_of_memory(self, attempt: LiveAttempt) -> bool | None:
         return self._machine.ran_out_of_memory

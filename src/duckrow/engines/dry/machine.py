@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 
@@ -15,6 +15,10 @@ from duckrow.core.ports import CoreTime, Health
 from duckrow.engines.dry.behaviour import Behaviour, BehaviourOf
 
 _FIRST_PID = 1 << 23  # higher than any PID of Linux, so never a real process
+
+
+OwnersOf = Callable[[Collection[int]], Mapping[int, int]]
+"""The attempts to which processes belong, as `Engine.owners_of` counts them."""
 
 
 class Order(NamedTuple):
@@ -88,6 +92,7 @@ class DryMachine:
         self.gpus_mb = dict(gpus_mb or {})
         self.foreign_mb: dict[str, int] = {}  # what others use of them
         self.strangers_mb: dict[str, dict[int, int]] = {}  # further use by others, by process, as the driver shows it
+        self.owners_elsewhere: OwnersOf = lambda pids: {}  # real processes, where the GPUs are real ones
         self.busy: dict[str, int] = {}  # percent; GPUs not in here are fully busy while something runs on them
         self.health: dict[str, Health] = {}  # of those that are not healthy
         self.processes: dict[int, DryProcess] = {}  # by attempt

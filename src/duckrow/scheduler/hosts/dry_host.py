@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from duckrow.core.ports import Observer
+from duckrow.core.ports import DeviceSource, Observer
 from duckrow.devices.discover import Offer
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.engine import DryEngine
-from duckrow.engines.dry.gpus import DryGpus
+from duckrow.engines.dry.gpus import DryGpus, HandReader
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.scheduler.hosts.host import Host
@@ -28,10 +28,11 @@ class DryHost:
         host_id: int = DAEMON,
         observer: Observer | None = None,
         begins: bool = True,
+        source: DeviceSource | None = None,
     ) -> None:
-        """`machine`: the real devices; `offer`: what the user says about them. There is no MPS.
+        """`machine`: the devices as they are; `offer`: what the user says about them. There is no MPS.
 
-        `begins`: False if the owner of the loop begins it.
+        `begins`: False if the owner of the loop begins it. `source`: who is asked about GPUs, if not the machine.
         """
         self.database = Database(folder, durable=False)
         self.reactor = HandReactor(clock)
@@ -42,7 +43,7 @@ class DryHost:
             offer.seats,
             self.engine,
             self.reactor,
-            lambda reactor: DryGpus(machine, reactor),
+            lambda reactor: HandReader(reactor, source or DryGpus(machine, reactor)),
             observer,
             offer.machine,
         )

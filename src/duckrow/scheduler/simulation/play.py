@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
-from tempfile import TemporaryDirectory
 
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import parse_gpus
@@ -23,11 +20,9 @@ from duckrow.engines.dry.behaviour import Behaviour
 from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.turning import Turning
-from duckrow.kernel.shared_folder import VARIABLE as GPU_LOCKS
 from duckrow.scheduler.hosts.dry_host import DryHost
-from duckrow.store.folder.state_folder import Folder
+from duckrow.scheduler.simulation.scratch import scratch_folder
 
-_QUICK_DISK = "/dev/shm"
 _BEGAN = Now(1.8e9, 1000.0, 1000.0)
 
 
@@ -60,8 +55,8 @@ def play(jobs: Sequence[TraceJob], gpus: SimulatedGpus, learns: bool = True) -> 
     watcher = _Watcher(jobs, clock)
     machine = DryMachine(lambda attempt: Behaviour(runs_s=jobs[number_of(attempt)].run_s))
     offer = Offer(parse_gpus(["all"], all_gpus=gpus.names), Machine(dict.fromkeys(gpus.names, gpus.memory_mb)))
-    with _scratch_folder() as folder:
-        host = DryHost(Folder(f"{folder}/home").make(), offer, machine, clock, observer=watcher)
+    with scratch_folder() as folder:
+        host = DryHost(folder, offer, machine, clock, observer=watcher)
         come: Callable[[JobSpec], None] = host.loop.state.take_in
         for number, job in enumerate(jobs):
             host.reactor.later(job.comes_at, partial(come, _spec(number, job, learns)))
@@ -79,18 +74,3 @@ def _spec(number: int, job: TraceJob, learns: bool) -> JobSpec:
     needs = NO_NEEDS if job.memory_mb is None else Needs(gpu_mem_mb=job.memory_mb)
     command = job.command if learns else f"./unknown-{number}"
     return JobSpec(command, "/", name=f"n{number}", gpus=job.gpus, needs=needs)
-
-
-@contextmanager
-def _scratch_folder() -> Iterator[str]:
-    """Nothing runs on the GPUs of this machine, so their locks are elsewhere too."""
-    before = os.environ.get(GPU_LOCKS)
-    with TemporaryDirectory(dir=_QUICK_DISK if os.access(_QUICK_DISK, os.W_OK) else None) as folder:
-        os.environ[GPU_LOCKS] = f"{folder}/locks"
-        try:
-            yield folder
-        finally:
-            if before is None:
-                del os.environ[GPU_LOCKS]
-            else:
-                os.environ[GPU_LOCKS] = before

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from duckrow.core.memory.knowledge import Knowledge, RecipePeak
 from duckrow.core.named_tuple import NamedTuple
@@ -70,6 +70,16 @@ class PeakStore:
         """Others have learned this, from `runs` runs."""
         values = {"recipe": to_sql(recipe), "model": model, "peak_mb": peak_mb, "runs": runs, "corrected": corrected}
         self._database.execute(_SQL["hear"], {**values, "at": time.time()})
+
+    def take_over(self, other: PeakStore, recipes: Collection[str]) -> None:
+        """Know all that another database knows about these recipes."""
+        for peak in other.all():
+            if peak.recipe in recipes:
+                self.hear(peak.recipe, peak.model, peak.peak_mb, peak.corrected, peak.runs)
+                self.runs.hear(peak.recipe, peak.model, other.runs.latest(peak.recipe, peak.model))
+        for (recipe, model), pace in other.paces.known().items():
+            if recipe in recipes:
+                self.paces.learn(recipe, model, pace)
 
     # -- what a person says -----------------------------------------------------------------------------------
 
