@@ -12,7 +12,7 @@ from duckrow.core.named_tuple import NamedTuple
 
 _MOST = 1.25  # times faster or slower than the same command was, as long as nobody has seen how much
 _LEAST = 1.05
-_SLACK_S = 1.0  # and besides, this much earlier or later: readings take their time
+_SLACK_S = 0.6  # and besides, this much earlier or later: half a second between two readings, which take their time
 _TELL_SLACK = 3  # runs that have ended
 _ALIKE = 0.9  # memory that falls by less than this has not fallen
 _A_MOMENT_S = 0.01  # so that the last moment is surely after the end

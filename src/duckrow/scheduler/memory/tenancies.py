@@ -15,7 +15,7 @@ from duckrow.core.memory.prediction import expected_of
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.scheduler.tick.seen import Seen
 
-_TELLS_S = 8.0  # after less time, readings are too far apart to tell how exactly a run keeps to its course
+_TELLS_S = 5.0  # after less time, readings are too far apart to tell how exactly a run keeps to its course
 
 LOOKED_AT = 16
 """How many of the jobs that wait may start early."""
