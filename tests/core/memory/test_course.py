@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from duckrow.core.devices.needs import with_margin
 from duckrow.core.memory.course import (
     SLACK,
@@ -111,8 +113,8 @@ def test_the_more_runs_were_seen_the_less_may_still_happen() -> None:
 
 def test_what_is_seen_late_is_not_slower_but_what_is_seen_early_is_faster() -> None:
     assert differing(10.5, 10.0) == 0.0
-    assert differing(12.6, 10.0) == 0.2
-    assert differing(12.2, 10.0, readings=2) == 0.1
+    assert differing(12.6, 10.0) == pytest.approx(0.2)
+    assert differing(12.2, 10.0, readings=2) == pytest.approx(0.1)
     assert differing(7.0, 10.0) == differing(7.0, 10.0, readings=2) == -0.3
 
 
