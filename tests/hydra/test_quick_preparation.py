@@ -25,9 +25,11 @@ from hydra.version import VersionBase
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from omegaconf import MISSING, AnyNode, DictConfig, ListConfig, OmegaConf, grammar_parser
+from omegaconf.basecontainer import BaseContainer
 from omegaconf.errors import GrammarParseError, InterpolationKeyError
 
 from duckrow.hydra.runs import quick_copies, quick_interpolations, quick_overrides, quick_yaml
+from duckrow.hydra.runs.launch import _resolvers_of_hydra
 from duckrow.hydra.runs.script import args_parser, parse_ahead
 from tests.hydra.conftest import Application
 
@@ -159,7 +161,8 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
 ) -> None:
     def run() -> list[Any]:
         with initialize(version_base=None, config_path=None):
-            words = ["+a.b=1", "+c=${a.b}", f"hydra.run.dir={tmp_path}", "hydra.job.num=0", "hydra.job.id=x"]
+            folder = f"hydra.run.dir={tmp_path}/${{hydra:job.num}}"  # read while Hydra prepares the run
+            words = ["+a.b=1", "+c=${a.b}", folder, "hydra.job.num=0", "hydra.job.id=x"]
             config = compose(overrides=words, return_hydra_config=True)
         copies: list[Any] = []
         context, function = HydraContext(None, Callbacks()), lambda config: copies.append(copy.deepcopy(config))  # type: ignore[arg-type]
@@ -178,8 +181,27 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
     quick_copies.copy_quickly()
     emptied = Mock(side_effect=quick_copies._with_empty_hydra)
     monkeypatch.setattr(quick_copies, "_with_empty_hydra", emptied)
+    same = Mock(side_effect=quick_copies._same)
+    monkeypatch.setattr(quick_copies, "_same", same)
     assert run() == usual
     emptied.assert_called_once()
+    same.assert_called_once()  # of the two copies of Hydra's part, the one that is dropped at once
+
+
+def test_a_config_whose_folder_is_known_is_copied_for_hydra() -> None:
+    with initialize(version_base=None, config_path=None):
+        config = compose(overrides=["hydra.runtime.output_dir=/x"], return_hydra_config=True)
+    assert not quick_copies._copies_again(config.__dict__["_content"], run_job.__code__)
+    config.hydra.runtime.output_dir = "???"
+    assert quick_copies._copies_again(config.__dict__["_content"], run_job.__code__)
+    assert not quick_copies._copies_again(config.__dict__["_content"], compose.__code__)
+
+
+def test_hydras_own_resolvers_are_found_without_registering_them() -> None:
+    before = dict(BaseContainer._resolvers)
+    found = _resolvers_of_hydra()
+    assert {"hydra", "now"} <= found.keys()
+    assert BaseContainer._resolvers == before
 
 
 def test_an_interpolation_is_parsed_once_and_resolved_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

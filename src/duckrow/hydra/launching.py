@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -57,6 +58,7 @@ class DuckrowLauncher(Launcher):
         """Where the runs go, and what they divide there. `runs`: the number of runs in the first launch."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        gc.freeze()  # Hydra, its configs and the script stay: nobody need look for garbage in them
         # The sweeper has the same context, and uses this loader to check every run before it gives it to us.
         hydra_context.config_loader = quick_loader(hydra_context.config_loader)
         for hint in unknown_keys(type(self).__name__, self._values):

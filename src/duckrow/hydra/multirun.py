@@ -35,6 +35,7 @@ class Multirun:
         self._config, self._loader = config, loader
         self.folder = os.path.abspath(str(config.hydra.sweep.dir))
         self.root = f"{self.folder}/.duckrow"
+        self._subdir_as_typed = str(OmegaConf.to_container(config.hydra.sweep, resolve=False)["subdir"])  # type: ignore[call-overload, index]
         self._list = f"{self.root}/runs.jsonl"
         self._times: Counter[str] = Counter()  # how often the same overrides have been asked for
         self._make_folder()
@@ -93,7 +94,7 @@ class Multirun:
 
     def _subdir(self, overrides: list[str], number: int) -> str:
         """Usually the number of the run, which is known without composing a config."""
-        text = str(OmegaConf.to_container(self._config.hydra.sweep, resolve=False)["subdir"])  # type: ignore[call-overload, index]
+        text = self._subdir_as_typed
         for name in _NUMBER:
             text = text.replace(name, str(number))
         if "${" not in text:
@@ -145,7 +146,8 @@ def make_ready(runs: Iterable[HydraRun]) -> None:
 
     for run in runs:
         try:
-            os.makedirs(run.folder, exist_ok=True)
+            if _make_new(run.folder):
+                continue
             for name in os.listdir(run.folder):
                 if name == RESULT:
                     os.unlink(f"{run.folder}/{name}")
@@ -155,6 +157,15 @@ def make_ready(runs: Iterable[HydraRun]) -> None:
             raise LauncherError(
                 f"The folder {run.folder} of run {run.number} cannot be created: {error.strerror}."
             ) from None
+
+
+def _make_new(folder: str) -> bool:
+    """False if it was there, perhaps with files of an earlier attempt."""
+    try:
+        os.makedirs(folder)
+        return True
+    except FileExistsError:
+        return False
 
 
 def _free(path: str) -> str:

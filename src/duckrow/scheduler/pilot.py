@@ -5,6 +5,7 @@ Scripts that wait in a cluster's queue name this module, so do not move it.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
@@ -345,6 +346,7 @@ def local_folder(name: str, scratch: str) -> Folder:
 
 
 def main() -> None:
+    gc.freeze()  # all that a pilot needs has been loaded, and stays
     batch = Batch(sys.argv[1])
     cluster = cluster_of(batch.request)
     own_job = cluster.own_job()

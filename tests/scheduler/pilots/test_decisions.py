@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,6 +17,7 @@ from duckrow.core.clusters.request import ClusterRequest
 from duckrow.core.devices.needs import Needs
 from duckrow.core.errors import DuckrowError
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.schedule.run_times import RunTimes
 from duckrow.scheduler.pilots import successors, time_left
 from duckrow.scheduler.pilots.share import PilotShare
 from duckrow.scheduler.pilots.successors import Successors
@@ -125,6 +127,18 @@ def test_a_run_longer_than_the_whole_is_begun_by_a_pilot_that_has_just_begun(
     assert time_of_job.fits(spec(timeout_s=10 * HOUR_S))
     clock.mono += 600
     assert not time_of_job.fits(spec(timeout_s=10 * HOUR_S))
+
+
+def test_how_long_a_run_takes_is_not_judged_while_any_would_fit(
+    time_of_job: PilotTime, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = Mock(return_value=None)
+    monkeypatch.setattr(RunTimes, "expected", judged)
+    assert time_of_job.fits(spec())
+    judged.assert_not_called()
+    clock.mono += 1800
+    assert time_of_job.fits(spec())
+    judged.assert_called_once()
 
 
 def test_slurm_is_asked_once_and_not_before_the_first_run_has_started(clock: Clock) -> None:

@@ -9,13 +9,16 @@ _NEARLY_ALL = 0.95
 
 
 def fits(length_s: float | None, left_s: float | None, whole_s: float | None) -> bool:
-    """`left_s`, `whole_s`: of the cluster job's time; None: it has no limit, or nobody knows.
+    """`left_s`, `whole_s`: of the cluster job's time; None: it has no limit, or nobody knows."""
+    return length_s is None or left_s is None or any_fits(left_s, whole_s) or length_s <= left_s
+
+
+def any_fits(left_s: float | None, whole_s: float | None) -> bool:
+    """Whether a run fits however long it takes.
 
     A run that needs the whole time or more starts in a job that has just started: no other gives it more.
     """
-    if length_s is None or left_s is None or whole_s is None:
-        return True
-    return min(length_s, whole_s * _NEARLY_ALL) <= left_s
+    return left_s is None or whole_s is None or whole_s * _NEARLY_ALL <= left_s
 
 
 def length_to_fit(expected: ExpectedTime | None, limit_s: float | None) -> float | None:

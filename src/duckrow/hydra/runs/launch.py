@@ -49,7 +49,10 @@ class _Head:
     function: bytes  # its name in the script, or else its pickle
 
 
-_shared: dict[str, tuple[Launch, Any]] = {}  # by file, in a process forked from one that has read it
+_Resolvers = dict[str, Any]  # by name
+
+# By file, in a process forked from one that has read it: with the resolvers that Hydra has in each run.
+_shared: dict[str, tuple[Launch, Any, _Resolvers]] = {}
 
 
 def save_launch(launch: Launch, function: TaskFunction, path: str) -> None:
@@ -75,10 +78,9 @@ def load_launch(path: str) -> tuple[Launch, TaskFunction]:
         if head.script is not None:
             function = function_in(head.script, function)
         own = dict(BaseContainer._resolvers)
-        launch, state = _shared.get(path) or _read(file)
+        launch, state, of_hydra = _shared.get(path) or (*_read(file), _resolvers_of_hydra())
     Singleton.set_state(state)
-    BaseContainer._resolvers.update(own)
-    setup_globals()
+    BaseContainer._resolvers.update({**own, **of_hydra})
     return launch, function
 
 
@@ -103,12 +105,23 @@ def shared_launch(path: str) -> Iterator[Launch]:
         parse_ahead(head.script)
     instances, resolvers = Singleton._instances, BaseContainer._resolvers
     Singleton.set_state(state)
-    setup_globals()
-    _shared[path] = launch, state
+    of_hydra = _resolvers_of_hydra()
+    BaseContainer._resolvers.update(of_hydra)
+    _shared[path] = launch, state, of_hydra
     try:
         yield launch
     finally:
         Singleton._instances, BaseContainer._resolvers = instances, resolvers
+
+
+def _resolvers_of_hydra() -> _Resolvers:
+    """What `setup_globals` registers. It looks at the signature of each, so forked runs take those of their parent."""
+    before, BaseContainer._resolvers = BaseContainer._resolvers, {}
+    try:
+        setup_globals()
+        return BaseContainer._resolvers
+    finally:
+        BaseContainer._resolvers = before
 
 
 def _read_head(file: IO[bytes]) -> _Head:

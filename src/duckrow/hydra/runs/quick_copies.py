@@ -18,8 +18,7 @@ from omegaconf import __version__ as omegaconf_version
 from omegaconf.nodes import AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode
 
 _KNOWN = "2.3."  # the versions of OmegaConf whose internals we know; others copy the usual way
-# It copies the whole config for the function, and then drops Hydra's part, which is larger than most people's own.
-_DROPS_HYDRA = run_job.__code__ if hydra_version.startswith("1.3.") else None
+_RUN_JOB = run_job.__code__ if hydra_version.startswith("1.3.") else None  # others get what they ask for
 _CONTAINERS = (DictConfig, ListConfig)
 _VALUES = (AnyNode, BooleanNode, EnumNode, FloatNode, IntegerNode, StringNode)
 _LEAVES = frozenset(_VALUES)
@@ -47,24 +46,38 @@ _usual_masked_copy = OmegaConf.masked_copy
 
 
 def masked_copy(conf: Any, keys: str | list[str]) -> DictConfig:
-    """A config with some parts of another: Hydra keeps its own part this way, and makes it twice for each run."""
+    """A config with some parts of another: Hydra keeps its own part this way."""
     parts = [keys] if isinstance(keys, str) else keys
     content = conf.__dict__["_content"] if type(conf) is DictConfig else None
     if type(content) is not dict or any(type(content.get(key)) is not DictConfig for key in parts):
         return _usual_masked_copy(conf, keys)
+    take = _same if _copies_again(content, sys._getframe(2).f_code) else copied
     made = DictConfig({})
     for key in parts:
-        part = made.__dict__["_content"][key] = copied(content[key], {})
+        part = made.__dict__["_content"][key] = take(content[key], {})
         part._set_parent(made)
         part._set_key(key)
     return made
+
+
+def _copies_again(content: dict[str, Any], caller: Any) -> bool:
+    """Whether this copy is only there until the folder of the run is known: then Hydra sets it, and makes another."""
+    if caller is not _RUN_JOB or "hydra" not in content:
+        return False
+    output_dir = content["hydra"]._get_node("runtime")._get_node("output_dir")
+    return output_dir is not None and output_dir._is_missing()
+
+
+def _same(node: Any, memo: dict[int, Any]) -> Any:
+    return node
 
 
 def _instead_of(kind: type, usual: Any) -> Any:
     def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:
         if type(self) is not kind:
             return usual(self, memo)
-        if _has_more_than_hydra(self) and sys._getframe(2).f_code is _DROPS_HYDRA:  # by way of `copy.deepcopy`
+        # By way of `copy.deepcopy`. It drops Hydra's part next, which is larger than most people's own.
+        if _has_more_than_hydra(self) and sys._getframe(2).f_code is _RUN_JOB:
             return _with_empty_hydra(self, memo)
         return copied(self, memo)
 

@@ -23,6 +23,7 @@ from duckrow.hydra.runs.quick_overrides import parse_overrides, simple_value
 
 try:
     from hydra._internal.config_loader_impl import ConfigLoaderImpl, get_overrides_dirname
+    from hydra._internal.defaults_list import Overrides
 except ImportError:  # Hydra has changed inside: still correct, but not quick
     ConfigLoaderImpl = None  # type: ignore[assignment, misc]
 
@@ -34,7 +35,7 @@ _TAKES: dict[type, tuple[type, ...]] = {
     FloatNode: (int, float),
     StringNode: (int, float, str),
 }
-_INSIDE = ("_apply_overrides_to_config", "compute_defaults_list", "validate_sweep_overrides_legal")
+_INSIDE = ("_apply_overrides_to_config", "_parse_overrides_and_create_caching_repo", "validate_sweep_overrides_legal")
 
 
 def quick_loader(loader: Any) -> Any:
@@ -111,11 +112,10 @@ class QuickLoader:
 
     def _which_are_values(self, master: DictConfig, overrides: list[str]) -> frozenset[int]:
         """The positions of the overrides that change values, and not which files make up the config."""
-        hydra_overrides = unresolved(master.hydra.overrides.hydra)
-        made = self._loader.compute_defaults_list(
-            master.hydra.job.config_name, hydra_overrides + overrides, RunMode.RUN
+        parsed, repository = self._loader._parse_overrides_and_create_caching_repo(
+            master.hydra.job.config_name, unresolved(master.hydra.overrides.hydra) + overrides
         )
-        lines = {override.input_line for override in made.config_overrides}
+        lines = {override.input_line for override in Overrides(repository, parsed).config_overrides}
         return frozenset(place for place, override in enumerate(overrides) if override in lines)
 
     def _with_choices(self, master: DictConfig, choices: Sequence[str]) -> DictConfig:

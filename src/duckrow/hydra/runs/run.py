@@ -53,6 +53,7 @@ def run_one(launch_file: str, number: int, overrides: list[str], subdir: str) ->
     return with_late_configs(returned)
 
 
+@functools.cache
 def prepare_quickly() -> None:
     """Hydra spends most of the time before the call on copying, resolving and writing: the same, but quicker."""
     copy_quickly()

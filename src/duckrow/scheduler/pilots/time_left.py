@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from duckrow.clusters.port import OwnJob
-from duckrow.core.clusters.time_left import fits, length_to_fit
+from duckrow.core.clusters.time_left import any_fits, fits, length_to_fit
 from duckrow.core.jobs.job import JobSpec, as_queued
 from duckrow.core.schedule.run_times import RunTimes
 
@@ -31,6 +31,8 @@ class PilotTime:
 
         `asked_s`: how much time it asked for, if that is less than our total.
         """
+        if self._asked_mono is not None and any_fits(self._left_s(), self._whole_s):
+            return True  # to judge takes longer than to take a run
         expected_s = length_to_fit(self._times.expected(as_queued(spec, 0)), spec.timeout_s or asked_s)
         if expected_s is None:
             return True

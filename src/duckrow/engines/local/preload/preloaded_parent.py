@@ -83,8 +83,9 @@ def _warm_up(modules: list[str], first: list[str], more: bool) -> str:
             _import_later()
     sys.path[:] = path
     gc.enable()
-    gc.collect()
-    gc.freeze()  # all runs share these pages, so the garbage collector must not touch them
+    # All runs share these pages, so the garbage collector must not touch them. It does not even look before: runs would
+    # put their own objects where it has made room, and each such page would be copied.
+    gc.freeze()
     return why_cold or (f"an import has read {read[0]}, which differs from run to run" if read else _why_unsafe())
 
 
