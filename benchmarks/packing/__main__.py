@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--import-s", type=float, default=7.0, help="simulated: how long a run imports when alone")
     parser.add_argument("--varying", type=float, default=0.05, help="simulated: the share by which times differ")
     parser.add_argument("--crowded-imports", type=float, default=0.04, help="simulated: longer for each that imports")
+    parser.add_argument("--dying", type=float, default=1.0, help="simulated: seconds until one that ran out is gone")
     parser.add_argument("--gpu", metavar="NUMBER", help="run them on this GPU instead")
     parser.add_argument("--turns", type=int, default=3, help="on a GPU: rounds, of which the medians are shown")
     parser.add_argument("--python", default=default_python(), help="on a GPU: a Python that has PyTorch")
@@ -146,7 +147,7 @@ def simulate(seed: int, options: argparse.Namespace) -> None:
 def row_of(name: str, random: Random, options: argparse.Namespace) -> tuple[float, ...]:
     shapes = WORKLOADS[name](random, options.gpu_mb)
     shapes = [_on_machine(shape, options) for shape in shapes]
-    reality, seed = Reality(options.varying, options.crowded_imports), str(random.random())
+    reality, seed = Reality(options.varying, options.crowded_imports, options.dying), str(random.random())
     bound_s = memory_bound_s(shapes, options.gpu_mb)
     alone_s = play_by_hand(shapes, 1, options.gpu_mb, options.cores, reality) or 0.0
     hand_s, _ = best_by_hand(shapes, options.gpu_mb, options.cores, reality)

@@ -16,6 +16,7 @@ class Reality(NamedTuple):
 
     varying: float = 0.0  # by which share the time of a run differs, up or down, from what its shape says
     crowded_imports: float = 0.0  # how much longer imports take for each other run that imports, as a share
+    dying_s: float = 0.0  # how long a run that ran out of memory keeps what it has: Python says why, and ends
 
 
 KIND = Reality()
@@ -32,6 +33,7 @@ class Running:
         self.imported_s = 0.0
         self.trained_s = 0.0
         self.mb = 0
+        self.dying_s: float | None = None  # since it ran out of memory
 
     @property
     def imports(self) -> bool:
@@ -52,13 +54,20 @@ class SharedGpu:
         self._reality = reality
         self.busy = 0.0
         self.busy_cores = 0.0
+        self._kept_mb = 0  # by runs that are about to end
 
     def begin(self, shape: Shape) -> Running:
         varying = self._reality.varying
         return Running(shape, self._random.uniform(1 - varying, 1 + varying))
 
     def step(self, running: Sequence[Running]) -> list[Running]:
-        """Let a moment pass; those that ran out of memory in it."""
+        """Let a moment pass; those that have ended in it because they ran out of memory."""
+        dying = [run for run in running if run.dying_s is not None]
+        for run in dying:
+            run.dying_s = (run.dying_s or 0.0) + STEP_S
+        dead = [run for run in dying if (run.dying_s or 0.0) >= self._reality.dying_s]
+        running = [run for run in running if run.dying_s is None]
+        self._kept_mb = sum(run.mb for run in dying if run not in dead)
         training = [run for run in running if not run.imports]
         wanted_cores = sum(1.0 if run.imports else run.shape.cores for run in running)
         wanted_gpu = sum(run.shape.gpu for run in training)
@@ -78,19 +87,21 @@ class SharedGpu:
                 run.imported_s += STEP_S * by_imports / run.slowness
             else:
                 run.trained_s += STEP_S * pace / run.slowness
-        return self._allocate(running)
+        return [*dead, *self._allocate(running)]
 
     def _allocate(self, running: Sequence[Running]) -> list[Running]:
         """In no particular order: who asks for what is not there dies, whoever took it."""
         ran_out: list[Running] = []
-        used_mb = sum(run.mb for run in running)
+        used_mb = sum(run.mb for run in running) + self._kept_mb
         changing = [run for run in running if run.wanted_mb() != run.mb]
         for run in self._random.sample(changing, len(changing)):
             more_mb = run.wanted_mb() - run.mb
             if more_mb > 0 and used_mb + more_mb > self.total_mb:
-                used_mb -= run.mb
-                run.mb = 0
-                ran_out.append(run)
+                if self._reality.dying_s:
+                    run.dying_s = 0.0
+                else:
+                    used_mb -= run.mb
+                    ran_out.append(run)
             else:
                 used_mb += more_mb
                 run.mb += more_mb

@@ -22,6 +22,7 @@ _LONGEST_FLAT_S = 60.0
 """The same, at most, for one that grows in steps: it must be flat for twice its longest step so far."""
 
 _STEADY_MB, _STEADY_SHARE = 32, 0.02
+_EARLY, _LATE = 0.8, 2.0  # times its last rest: when it may grow again; later, it has stopped growing
 _CURVE_POINTS = 200
 
 Point = tuple[float, int, int]
@@ -41,6 +42,7 @@ class Use:
         self.first_s: float | None = None  # seconds from its start until it used any memory
         self._grown_mono: float | None = None  # when it last used more than ever before
         self._longest_stair_s = 0.0  # between two such moments
+        self._last_stair: tuple[float, int] | None = None  # seconds between the last two of them, and by how many MB
 
     def note(self, mono: float, mb: Mapping[str, int], busy: float | None) -> None:
         self.mb = dict(mb)
@@ -48,7 +50,9 @@ class Use:
         if most and self.first_s is None:
             self.first_s = mono - self._started_mono
         if not _is_steady(self.peak_mb, most) and most > self.peak_mb:
-            self._longest_stair_s = max(self._longest_stair_s, mono - (self._grown_mono or mono))
+            if self._grown_mono is not None:
+                self._last_stair = mono - self._grown_mono, most - self.peak_mb
+                self._longest_stair_s = max(self._longest_stair_s, mono - self._grown_mono)
             self._grown_mono = mono
         self.peak_mb = max(self.peak_mb, most)
         self._recent.append((mono, most, busy))
@@ -61,7 +65,7 @@ class Use:
     def forget_guess(self) -> None:
         """From now on the driver says whose memory it is: discard what was guessed before."""
         self.is_guess = False
-        self.peak_mb, self._grown_mono, self._longest_stair_s = 0, None, 0.0
+        self.peak_mb, self._grown_mono, self._longest_stair_s, self._last_stair = 0, None, 0.0, None
 
     def resume(self, curve: Sequence[Point]) -> None:
         """Continue from what an earlier host has seen."""
@@ -86,6 +90,19 @@ class Use:
         """Whether it has grown before after a pause as long as this one."""
         grown_mono = self._grown_mono if self._grown_mono is not None else -math.inf
         return mono - grown_mono < min(2 * self._longest_stair_s, _LONGEST_FLAT_S)
+
+    @property
+    def last_growth_mb(self) -> int:
+        """By how much it grew last, if it has grown more than once."""
+        return 0 if self._last_stair is None else self._last_stair[1]
+
+    def grows_by_mb(self, mono: float, within_s: float) -> int:
+        """How much more it will use by then if it grows as it did last: by as much, after as long a rest."""
+        if self._last_stair is None or self._grown_mono is None:
+            return 0
+        stair_s, mb = self._last_stair
+        rests_s = mono - self._grown_mono
+        return mb if _EARLY * stair_s - within_s <= rests_s <= _LATE * stair_s else 0
 
     @property
     def grown_s(self) -> float | None:

@@ -58,6 +58,14 @@ class Learning:
         is_alone = not self._state.gpus.machine.policy.share and wants_whole_gpus(self.ask_of(job))
         return self.wants_memory(job) or is_alone
 
+    def is_new(self, attempt: LiveAttempt) -> bool:
+        """Whether nobody has told what it takes, and its command has never run to its end."""
+        needs = needs_from(attempt.job.needs)
+        if not needs.auto:
+            return False
+        expected = expected_of(needs, self._state.known_memory, self._state.gpus.given_out)
+        return expected is None or expected.basis is not Basis.SAME
+
     def seen_above(self, attempt: LiveAttempt, held_mb: int) -> int:
         """What to reserve, judged by jobs of its recipe, also running ones, if that is more than it held; else 0."""
         needs = needs_from(attempt.job.needs)

@@ -63,12 +63,23 @@ class MemoryRetries:
     def _after_giving_way(self, attempt: LiveAttempt, use: Use | None) -> Verdict:
         """It took far more than it had reserved, and was stopped to protect others. Next time it gets what it needs."""
         needs, peak_mb = needs_from(attempt.job.needs), use.peak_mb if use else 0
+        if use is not None and self._watch.learning.is_new(attempt) and not self._state.gpus.machine.policy.enforce:
+            return self._after_growing(attempt, use)
         mb = max(with_margin(peak_mb), needs.gpu_mem_mb or 0)
         fits = leaves_room(mb, self._state.gpus.given_out.largest_mb(len(attempt.holds)))
         learned = needs._replace(gpu_mem_mb=mb if fits else None, alone=not fits)
         self._watch.learning.from_failure(attempt, peak_mb)
         self._store.set_needs(attempt.job.id, learned)
         detail = f"used {format_mb(peak_mb)}, far more than it had reserved; requeued {_how(learned, 'gpu')}"
+        return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
+
+    def _after_growing(self, attempt: LiveAttempt, use: Use) -> Verdict:
+        """It stopped before it ran out of memory: what it would have wanted next is what it lacked."""
+        wanted_mb, needs = use.peak_mb + use.last_growth_mb, needs_from(attempt.job.needs)
+        learned = next_needs(needs, self._ending(attempt, use, wanted_mb)) or needs
+        self._watch.learning.from_failure(attempt, wanted_mb)
+        self._store.set_needs(attempt.job.id, learned)
+        detail = f"gave way to others that grow, too; retried {_how(learned, 'gpu')}"
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
 
     def _after_mps(self, attempt: LiveAttempt, outcome: Outcome, lines: list[str]) -> Verdict | None:

@@ -23,6 +23,7 @@ from duckrow.scheduler.life.suspending import Suspending
 from duckrow.scheduler.life.wishes import Wishes
 from duckrow.scheduler.memory.early_starts import EarlyStarts
 from duckrow.scheduler.memory.enforcing import Enforcing
+from duckrow.scheduler.memory.growing import Growing
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.memory.misplaced import MisplacedAttempts
 from duckrow.scheduler.memory.unseen_memory import UnseenMemory
@@ -63,6 +64,7 @@ class Collaborators(NamedTuple):
     stopping: Stopping
     enforcing: Enforcing
     early_starts: EarlyStarts
+    growing: Growing
     wishes: Wishes
     endings: Endings
     recovery: Recovery
@@ -96,6 +98,7 @@ def assemble(state: HostState, ports: HostPorts, checkpointer: Checkpointer) -> 
         stopping,
         Enforcing(state, stopping),
         early_starts,
+        Growing(state, stopping, learning),
         Wishes(state, database, store, host, engine, suspending, stopping, checkpointer),
         Endings(state, store, engine, observer, watch, sharing, broken_gpus, delays, suspending),
         Recovery(state, store.attempts, host, engine, reactor, watch, early_starts),

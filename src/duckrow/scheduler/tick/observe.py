@@ -35,6 +35,7 @@ class ObservePhase:
             self._collaborators.lining_up.stand_back(now)
         self._collaborators.enforcing.look(now)
         self._collaborators.early_starts.look(now)
+        self._collaborators.growing.look(now)
         self._fulfil_wishes(changed, now)
         self._collaborators.delays.release(now)
         self._collaborators.clock_steps.look(now)
