@@ -75,6 +75,8 @@ class DryEngine:
     def lined_up(self) -> int:
         return len(self._lined_up)
 
+    def follow_up(self) -> None: ...  # no time passes while the loop writes
+
     def stand_down(self, attempt: LiveAttempt) -> bool:
         self._note("stand-down", attempt)
         return self._lined_up.stand_down(attempt)

@@ -132,6 +132,10 @@ class LocalEngine:
     def lined_up(self) -> int:
         return len(self._lined_up)
 
+    def follow_up(self) -> None:
+        if self._reactor.heard(signal.SIGCHLD):
+            self._look_at_children()
+
     def stand_down(self, attempt: LiveAttempt) -> bool:
         stood_down = self._lined_up.stand_down(attempt)
         if stood_down:
@@ -149,8 +153,8 @@ class LocalEngine:
             self._settle(attempt.id)
 
     def settled(self) -> None:
-        """All that we have reported is on disk, so the kernel may forget it too."""
-        if self._children.any_reported:
+        """All that we have told is on disk, so the kernel may forget it too."""
+        if self._children.any_told:
             self._processes.pids_become_free()
             self._children.settle()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
@@ -170,6 +174,7 @@ class LocalEngine:
             self._kill(attempt.id, _KILL_AGAIN_S)
 
     def reports(self) -> list[Report]:
+        self._children.tell()
         reports, self._reports = self._reports, []
         return reports
 
