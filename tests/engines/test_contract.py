@@ -203,6 +203,18 @@ def test_one_that_is_lined_up_behind_nobody_starts_at_once(harness: Harness) -> 
     harness.life(body)
 
 
+def test_one_that_is_lined_up_behind_nobody_begins_when_it_starts_not_when_that_was_decided(lasting: Harness) -> None:
+    def body(life: Life) -> None:
+        gone = life.start("exits with 0")
+        late = life.order("exits with 3", follows=gone)
+        life.wait_for(Ended, gone)
+        before = life.now().mono
+        life.engine.line_up(late)
+        assert late.attempt.started.mono >= before
+
+    lasting.life(body)
+
+
 def test_one_that_stands_down_is_not_started(harness: Harness) -> None:
     def body(life: Life) -> None:
         first = life.begin("runs")

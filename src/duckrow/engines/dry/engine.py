@@ -70,6 +70,7 @@ class DryEngine:
         if order.attempt.follows in self._watched or order.attempt.follows in self._lined_up:
             self._lined_up.add(order)
         else:
+            order.attempt.begin(self._reactor.now())
             self._start(order.attempt)
 
     def lined_up(self) -> int:

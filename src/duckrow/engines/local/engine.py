@@ -123,6 +123,7 @@ class LocalEngine:
     def line_up(self, order: StartOrder) -> None:
         follows = order.attempt.follows
         if follows not in self._watched and follows not in self._lined_up:
+            order.attempt.begin(self._reactor.now())  # later than the decision: others may have started meanwhile
             self.start([order])
             return
         self._lined_up.add(order)
