@@ -101,6 +101,32 @@ def test_it_answers_like_that_of_typing(use: Callable[[Any], Any]) -> None:
     assert _outcome(use, Ours) == _outcome(use, Typings)
 
 
+@pytest.mark.parametrize("values", [((1, "a"), {}), ((1,), {"name": "a", "most_s": 2.0}), ((), {"name": "a", "id": 1})])
+def test_its_first_values_are_like_those_that_a_compiled_constructor_makes(values: Any) -> None:
+    class Fresh(NamedTuple):
+        id: int
+        name: str
+        tags: tuple[str, ...] = ()
+        most_s: float | None = None
+
+    given, named = values
+    made = [Fresh(*given, **named) for _ in range(50)]
+    assert {type(value) for value in made} == {Fresh}
+    assert {tuple(value) for value in made} == {tuple(Typings(*given, **named))}
+
+
+def test_one_that_is_made_wrongly_is_refused_whether_it_is_the_first_or_not() -> None:
+    class Fresh(NamedTuple):
+        id: int
+        name: str = ""
+
+    for _ in range(3):
+        for given, named in (((), {}), ((1, "a", 2), {}), ((1,), {"id": 2}), ((1,), {"no_such": 2})):
+            with pytest.raises(TypeError):
+                Fresh(*given, **named)  # type: ignore[arg-type]
+        assert Fresh(1) == (1, "")
+
+
 def test_a_class_of_one_field_of_none_and_one_with_more_methods() -> None:
     assert (Single(3), Single(only=3).only, Empty()) == ((3,), 3, ())
     assert (Derived(3).doubled(), type(Derived(3)._replace(only=4)), Derived(4) == Single(4)) == (6, Derived, True)
@@ -112,9 +138,8 @@ def test_a_field_that_does_not_exist_cannot_be_replaced() -> None:
 
 
 def test_a_field_without_a_default_after_one_that_has_one_is_an_error() -> None:
-    class Wrong(NamedTuple):
-        first: int = 0
-        second: int  # type: ignore[misc]
-
     with pytest.raises(TypeError, match="first, second"):
-        Wrong(1, 2)
+
+        class Wrong(NamedTuple):
+            first: int = 0
+            second: int  # type: ignore[misc]

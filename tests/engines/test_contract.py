@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,8 @@ from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Ended, Engine, Gone, NeverBegan, NotStarted, Started, Vanished
 from duckrow.engines.dry.engine import DryEngine
 from duckrow.engines.local.engine import LocalEngine
-from tests.engines.harness import HARNESSES, Harness, Life
+from tests.conftest import until
+from tests.engines.harness import HARNESSES, Harness, Life, LocalHarness
 from tests.engines.thread_engine import ThreadEngine
 
 
@@ -201,6 +203,18 @@ def test_one_that_is_lined_up_behind_nobody_starts_at_once(harness: Harness) -> 
     harness.life(body)
 
 
+def test_one_that_is_lined_up_behind_nobody_begins_when_it_starts_not_when_that_was_decided(lasting: Harness) -> None:
+    def body(life: Life) -> None:
+        gone = life.start("exits with 0")
+        late = life.order("exits with 3", follows=gone)
+        life.wait_for(Ended, gone)
+        before = life.now().mono
+        life.engine.line_up(late)
+        assert late.attempt.started.mono >= before
+
+    lasting.life(body)
+
+
 def test_one_that_stands_down_is_not_started(harness: Harness) -> None:
     def body(life: Life) -> None:
         first = life.begin("runs")
@@ -229,6 +243,31 @@ def test_an_end_is_told_before_what_became_of_the_one_behind_it(harness: Harness
         assert told == [first.id, second.attempt.id, third.attempt.id]
 
     harness.life(body)
+
+
+def test_the_next_in_line_starts_while_the_loop_writes(tmp_path: Path) -> None:
+    """Only where the loop's time is real: on the other engines nothing ends while it writes."""
+    harness = LocalHarness(tmp_path)
+
+    def body(life: Life) -> None:
+        first = life.start("exits with 0")
+        second = life.order("prints", follows=first)
+        life.engine.line_up(second)
+        printed = Path(second.attempt.log)
+
+        def has_printed() -> bool:
+            life.engine.follow_up()
+            return printed.exists() and printed.read_text() == "hello\n"
+
+        until(has_printed, "its word")
+        life.engine.settled()  # the loop has written what it knew before
+        assert first.pid is not None
+        assert os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "its end is not on disk yet"
+        assert life.wait_for(Ended, first).exit_code == 0
+        assert life.wait_for(Ended, second.attempt).exit_code == 0
+
+    harness.life(body)
+    harness.close()
 
 
 def test_one_that_has_begun_cannot_stand_down(harness: Harness) -> None:

@@ -80,6 +80,8 @@ class ThreadEngine:
     def lined_up(self) -> int:
         return len(self._lined_up)
 
+    def follow_up(self) -> None: ...
+
     def stand_down(self, attempt: LiveAttempt) -> bool:
         return self._lined_up.stand_down(attempt)
 

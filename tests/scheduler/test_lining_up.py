@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
+from duckrow.core.clock import Now
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, ignores_sigterm, runs, slots, succeeds
 
@@ -27,6 +30,70 @@ def test_short_jobs_are_lined_up_and_each_runs_once(brisk: Queue) -> None:
     assert sum(order.startswith("line-up") for order in orders) > 10
     assert [len(brisk.attempts(job)) for job in jobs] == [1] * 40
     assert brisk.booked() == {}
+
+
+@pytest.fixture
+def followed() -> list[int]:
+    """How many jobs have started each time that the loop, while it wrote, let others follow."""
+    return []
+
+
+@pytest.fixture
+def eager(brisk: Queue, followed: list[int]) -> Queue:
+    """Jobs end also while the loop writes."""
+    machine, clock, engine = brisk.machine, brisk.clock, brisk.host().engine
+
+    def follow_up() -> None:
+        before = len(machine.processes)
+        clock.go_on(0.0004)
+        for attempt_id, process in list(machine.processes.items()):
+            if process.has_ended(clock.now().mono):
+                engine.look(attempt_id)
+        followed.append(len(machine.processes) - before)
+
+    engine.follow_up = follow_up  # type: ignore[method-assign]
+    return brisk
+
+
+def test_jobs_that_end_while_the_loop_writes_are_followed_at_once_and_each_runs_once(
+    eager: Queue, followed: list[int]
+) -> None:
+    jobs = [eager.add(succeeds(after_s=0.001)) for _ in range(150)]
+    eager.passes(2)
+    assert eager.states(*jobs) == ["succeeded"] * 150
+    assert [len(eager.attempts(job)) for job in jobs] == [1] * 150
+    assert sum(followed) > 50
+    spans = sorted((process.started_mono, process.ends_mono) for process in eager.machine.processes.values())
+    assert all(earlier[1] <= later[0] for earlier, later in pairwise(spans)), "one slot, one job at a time"
+    assert eager.booked() == {}
+
+
+def test_many_ends_are_written_at_a_time_also_while_jobs_end_as_it_writes(eager: Queue) -> None:
+    ticks, tick = [0], eager.host().loop.state.begin_tick
+
+    def counted(now: Now, changed_by_others: bool) -> bool:
+        ticks[0] += 1
+        return tick(now, changed_by_others)
+
+    vars(eager.host().loop.state)["begin_tick"] = counted
+    for _ in range(150):
+        eager.add(succeeds(after_s=0.001))
+    eager.passes(2)
+    assert ticks[0] < 15
+
+
+def test_one_that_is_killed_while_the_loop_writes_starts_once_or_never(eager: Queue) -> None:
+    jobs = [eager.add(succeeds(after_s=0.001)) for _ in range(60)]
+    for victim in jobs[::7]:
+        eager.passes(0.002)
+        eager.kill(victim)
+    eager.passes(2)
+    assert {eager.state(job) for job in jobs[::7]} <= {"killed", "succeeded"}
+    assert max(len(eager.attempts(job)) for job in jobs) == 1
+    others = [job for job in jobs if job not in jobs[::7]]
+    assert eager.states(*others) == ["succeeded"] * len(others)
+    assert all(eager.attempts(job) for job in others)
+    assert eager.booked() == {}
 
 
 def test_those_behind_a_job_that_turns_out_to_be_slow_stand_back(brisk: Queue) -> None:

@@ -69,6 +69,23 @@ def test_a_file_that_is_no_longer_watched_calls_nobody_even_if_it_was_ready(
     assert len(called) == 1
 
 
+def test_that_a_signal_has_come_is_known_before_its_call_is_made(reactor: EpollReactor) -> None:
+    called: list[int] = []
+    before = signal.getsignal(signal.SIGUSR1)
+    try:
+        reactor.on_signal(signal.SIGUSR1, lambda: called.append(1))
+        assert not reactor.heard(signal.SIGUSR1)
+        signal.raise_signal(signal.SIGUSR1)
+        assert reactor.heard(signal.SIGUSR1)
+        assert not reactor.heard(signal.SIGUSR1), "once is enough"
+        assert called == []
+        reactor.wait(0)
+        assert called == [1]
+    finally:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGUSR1, before)
+
+
 def test_each_signal_counts_and_many_children_count_once(
     reactor: EpollReactor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

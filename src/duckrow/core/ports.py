@@ -119,6 +119,12 @@ class Engine(Protocol):
     def lined_up(self) -> int:
         """How many attempts are lined up."""
 
+    def follow_up(self) -> None:
+        """Start what is lined up behind attempts that have ended meanwhile: the loop calls it while it writes.
+
+        Costs next to nothing if none has. What happened is in the next `reports`.
+        """
+
     def stand_down(self, attempt: LiveAttempt) -> bool:
         """Do not start an attempt that was lined up; False if it has already started."""
 
@@ -138,7 +144,7 @@ class Engine(Protocol):
         """What has happened since the last call; never waits."""
 
     def settled(self) -> None:
-        """All that was reported is on disk."""
+        """All that `reports` has told is on disk."""
 
     def owners_of(self, pids: Iterable[int], attempts: Iterable[LiveAttempt]) -> dict[int, int]:
         """For those of these processes that run here: the attempt that each belongs to, 0 for a stranger's.
@@ -243,6 +249,9 @@ class Reactor(Protocol):
         """For CLOCK_REALTIME or CLOCK_BOOTTIME; `later` goes by CLOCK_MONOTONIC."""
 
     def on_signal(self, number: int, call: Callable[[], None]) -> None: ...
+
+    def heard(self, number: int) -> bool:
+        """Whether such a signal has come since this was last asked; its call is still to be made."""
 
     def wait(self, at_most_s: float | None) -> None:
         """Sleep until something happens or the time is up, then make the calls that are due."""

@@ -125,13 +125,17 @@ class Loop:
         with self.database.transaction():
             reach("observed")
             seen = self._observe(now)
+            self.engine.follow_up()
             decision = decide_tick(self.state, seen, self.watch.ask_of, now)
             reach("decided")
+            self.engine.follow_up()
             recorded = self._record(decision, now)
+            self.engine.follow_up()
         reach("recorded")
         self._checkpointer.committed()
         self.watch.read_if_due(now.mono)
         self.engine.settled()
+        self.engine.follow_up()
         self.state.settle()
         self._act(recorded)
 

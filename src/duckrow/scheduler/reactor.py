@@ -23,6 +23,7 @@ class EpollReactor:
         self._timers: list[tuple[float, int, Call]] = []
         self._numbers = itertools.count()
         self._signal_calls: dict[int, Call] = {}
+        self._heard: set[int] = set()
 
     def now(self) -> Now:
         return Now(time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME))
@@ -58,7 +59,13 @@ class EpollReactor:
             signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
             self.watch(reading, lambda: self._signalled(os.read(reading, 4096)))
         self._signal_calls[number] = call
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, lambda number, _: self._heard.add(number))
+
+    def heard(self, number: int) -> bool:
+        if number not in self._heard:
+            return False
+        self._heard.discard(number)
+        return True
 
     def _signalled(self, numbers: bytes) -> None:
         if signal.SIGCHLD in numbers:

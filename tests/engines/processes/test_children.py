@@ -29,6 +29,7 @@ def test_something_may_be_left_of_an_attempt_until_it_is_gone() -> None:
     until(children.see_ends, "its end")
     assert list(children.not_gone) == [(7, pid)]
     children.report(7)
+    children.tell()
     children.settle()
     assert list(children.not_gone) == [(7, None)]  # that PID may be another's from now on
     children.gone(7)
@@ -43,10 +44,28 @@ def test_only_attempts_of_which_something_may_be_left_are_remembered_once_their_
     until(lambda: [children.see_ends()] and not children.living, "both ends")
     for attempt_id in (7, 8):
         children.report(attempt_id)
+    children.tell()
     children.gone(7)
     assert children.outlived == [8]
     children.settle()
     assert children.outlived == []
+
+
+def test_the_kernel_forgets_no_end_of_which_the_loop_was_not_told_yet() -> None:
+    """It ended while the loop was writing about others: what is on disk does not know of it."""
+    children = Children()
+    pid = os.posix_spawn("/bin/true", ["true"], {})
+    children.add(pid, 7)
+    until(children.see_ends, "its end")
+    children.report(7)
+    children.settle()
+    assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    assert pid in children.pids
+    children.tell()
+    children.settle()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    assert pid not in children.pids
 
 
 def test_an_orphan_that_comes_after_the_end_of_its_attempt_was_told_is_charged_to_it(begin: Begin) -> None:

@@ -266,12 +266,12 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
     offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, given)
-    handle = shlex.quote(handle_of(sweeps.client, sweep))
+    handle = handle_of(sweeps.client, sweep)
     sweeps.client.close()  # before the run opens its own
-    again = f"duckrow sweep --resume --name {handle}"
+    again = ["duckrow", "sweep", "--resume", "--name", handle]
     watch = given.watch.with_settings(settings)
     code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices.is_chosen, watch, options, again)
-    say(f"duckrow: `duckrow results {handle}` shows the results.")
+    say(f"duckrow: `duckrow results {shlex.quote(handle)}` shows the results.")
     return code
 
 

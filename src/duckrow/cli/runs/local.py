@@ -138,7 +138,7 @@ def _run_list(
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
-    return _see_through(run, view, given.watch.table, "" if given.once else _again(run, given), given.once)
+    return _see_through(run, view, given.watch.table, () if given.once else _again(run, given), given.once)
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
@@ -155,21 +155,22 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
     say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
 
 
-def _again(run: ForegroundRun, given: RunOptions) -> str:
+def _again(run: ForegroundRun, given: RunOptions) -> list[str]:
     """The command that runs the unsuccessful jobs again. It keeps the devices; how to read the list must be said."""
-    from shlex import quote
-
     row = run.loop.host.previous
-    words = "duckrow run" if given.form == "commands" else f"duckrow run --format {given.form}"
+    words = ["duckrow", "run"] if given.form == "commands" else ["duckrow", "run", "--format", given.form]
     if given.delimiter is not None:
-        words += f" --delimiter {quote(given.delimiter)}"
-    return f"{words} --resume {quote(os.path.relpath(row.source))}" if row.source else f"{words} --resume={row.name}"
+        words += ["--delimiter", given.delimiter]
+    return [*words, "--resume", os.path.relpath(row.source)] if row.source else [*words, f"--resume={row.name}"]
 
 
-def _see_through(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str, once: bool = False) -> int:
+def _see_through(
+    run: ForegroundRun, view: RunView, wants_table: bool | None, again: Sequence[str], once: bool = False
+) -> int:
     """Run everything and print the summary; returns the exit code.
 
-    `again`: the command that runs unsuccessful jobs again. `once`: jobs that did not start are not kept for that.
+    `again`: the words of the command that runs unsuccessful jobs again. `once`: jobs that did not start are not kept
+    for that.
     """
     view.open()
     try:
@@ -194,7 +195,7 @@ def run_sweep(
     seats_chosen: bool,
     watch: WatchOptions,
     options: JobOptions,
-    again: str,
+    again: Sequence[str],
 ) -> int:
     """Run a sweep here and now."""
     view = make_view(watch)
@@ -216,7 +217,7 @@ def _left(run: ForegroundRun, view: RunView) -> int:
     return max(run.added - view.report.finished, 0)
 
 
-def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, again: str) -> None:
+def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, again: Sequence[str]) -> None:
     report = view.report
     if wants_table or (wants_table is None and sys.stderr.isatty() and 0 < report.finished <= _TABLE_JOBS):
         from duckrow.api.client import Client
@@ -235,7 +236,9 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
     for line in report.failure_lines():
         say(line)
     if again and (report.failed or left):
-        say(f"duckrow: to run again what did not succeed: {again}")
+        from shlex import join  # most runs need none
+
+        say(f"duckrow: to run again what did not succeed: {join(again)}")
 
 
 def _packing(run: ForegroundRun, view: RunView) -> str:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 
 from duckrow.core.devices.device import GPU_NAME, GPU_UUID
 from duckrow.core.errors import UsageError
+from duckrow.core.late_pattern import late_pattern
 from duckrow.core.ports import Gpu
 
-_UUID = re.compile(GPU_UUID)
-_NAME = re.compile(GPU_NAME)
+_UUID = late_pattern(GPU_UUID)
+_NAME = late_pattern(GPU_NAME)
 
 
 def any_uuid(texts: Iterable[str]) -> bool:

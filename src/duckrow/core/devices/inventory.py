@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.devices.device import GPU_NAME, GPU_UUID, Device, Reservation, Reservations, cpu_slot, gpus_among
 from duckrow.core.errors import UsageError
+from duckrow.core.late_pattern import late_pattern
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.units import parse_size_mb
 
@@ -17,7 +18,7 @@ WHOLE = 1_000_000
 _MOST_IN_RANGE = 1024
 
 _ONE_DEVICE = rf"(?:[0-9]+(?:-[0-9]+)?|{GPU_UUID})(?::\d+(?:\.\d+)?[kKmMgGtT]?(?:i?[bB])?)?"
-_RANGE = re.compile(r"(?<![\w./-])([0-9]+)-([0-9]+)(:[^,+]+)?(?![\w./-])")
+_RANGE = late_pattern(r"(?<![\w./-])([0-9]+)-([0-9]+)(:[^,+]+)?(?![\w./-])")
 _DEVICE_TOKEN = rf"(?:all|{_ONE_DEVICE}(?:[,+]{_ONE_DEVICE})*)?"
 
 

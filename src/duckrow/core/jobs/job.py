@@ -9,6 +9,7 @@ from functools import lru_cache
 from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
+from duckrow.core.late_pattern import late_pattern
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.quick_dataclass import dataclass
 
@@ -27,11 +28,13 @@ DEFAULT_NOTICE = f"USR2@{DEFAULT_NOTICE_S:g}s"
 DEFAULT_SHELL = "/bin/sh"
 
 # Made once: a hundred thousand jobs may come at a time.
-_INTERPRETER = re.compile(r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}")
-_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-_ID = re.compile(r"[\d,-]+")
-_SETTING = re.compile(r"[A-Za-z_]\w*=")
+_INTERPRETER = late_pattern(
+    r"(exec|python[\d.]*|bash|sh|zsh|Rscript|julia|perl|node|uv|run|torchrun|accelerate|launch)"
+)
+_NAME = late_pattern(r"[A-Za-z0-9_][A-Za-z0-9._+=,@-]{0,99}")
+_NOT_OF_A_NAME = late_pattern(r"[^A-Za-z0-9._-]+")
+_ID = late_pattern(r"[\d,-]+")
+_SETTING = late_pattern(r"[A-Za-z_]\w*=")
 
 
 class PointOfSweep(NamedTuple):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(
+from duckrow.core.late_pattern import late_pattern
+
+_TOKEN = late_pattern(
     r"""(?P<comment>(?<!\S)\#.*)
     | (?P<operator>;;|&&|\|\||[;&|()])
     | (?P<word>(?:\\.|'[^']*'?|"(?:\\.|[^"\\])*"?|[^\s;&|()'"\\]|\\$)+)""",

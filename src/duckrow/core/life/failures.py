@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from duckrow.core.late_pattern import late_pattern
 
 # What differs between two jobs that failed alike, in the order in which it is replaced.
 _PARTICULARS = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x…"),
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "…"),
-    (re.compile(r"(['\"])~?/[^'\"]*\1"), r"\1/…\1"),
-    (re.compile(r"(?<![\w/])~?(?:/[\w.+=@%-]+)+/?"), "/…"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), "…"),
-    (re.compile(r"\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?"), "N"),
+    (late_pattern(r"0x[0-9a-fA-F]+"), "0x…"),
+    (late_pattern(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "…"),
+    (late_pattern(r"(['\"])~?/[^'\"]*\1"), r"\1/…\1"),
+    (late_pattern(r"(?<![\w/])~?(?:/[\w.+=@%-]+)+/?"), "/…"),
+    (late_pattern(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b"), "…"),
+    (late_pattern(r"\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?"), "N"),
 )
 
 

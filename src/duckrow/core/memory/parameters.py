@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"\\])+""", re.DOTALL)
-_QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
-_SETTING = re.compile(r"\+{0,2}([A-Za-z_][\w.@/-]*)=(.*)", re.DOTALL)
-_OPTION = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+from duckrow.core.late_pattern import late_pattern
+
+_WORD = late_pattern(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|['"\\])+""", re.DOTALL)
+_QUOTED = late_pattern(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)""", re.DOTALL)
+_SETTING = late_pattern(r"\+{0,2}([A-Za-z_][\w.@/-]*)=(.*)", re.DOTALL)
+_OPTION = late_pattern(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
+_PLACEHOLDER = late_pattern(r"\{(\w+)\}")
 _MOST = 64  # parameters of a command: the rest count as one
 _LONGEST = 100  # characters of a value that is kept as it is
 

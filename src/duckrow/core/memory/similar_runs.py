@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from duckrow.core.devices.needs import with_margin
+from duckrow.core.late_pattern import late_pattern
 from duckrow.core.named_tuple import NamedTuple
 
 REACH = 2.0
@@ -15,7 +15,7 @@ REACH = 2.0
 
 _TELLS_A_SLOPE = 1.25  # how far apart two numbers must be: between nearer ones noise dominates
 _STEEPEST = 3.0
-_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]*)")
+_NUMBER = late_pattern(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([A-Za-z]*)")
 
 
 class Run(NamedTuple):

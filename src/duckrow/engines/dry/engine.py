@@ -70,10 +70,13 @@ class DryEngine:
         if order.attempt.follows in self._watched or order.attempt.follows in self._lined_up:
             self._lined_up.add(order)
         else:
+            order.attempt.begin(self._reactor.now())
             self._start(order.attempt)
 
     def lined_up(self) -> int:
         return len(self._lined_up)
+
+    def follow_up(self) -> None: ...  # no time passes while the loop writes
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
         self._note("stand-down", attempt)

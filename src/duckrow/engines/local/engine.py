@@ -123,6 +123,7 @@ class LocalEngine:
     def line_up(self, order: StartOrder) -> None:
         follows = order.attempt.follows
         if follows not in self._watched and follows not in self._lined_up:
+            order.attempt.begin(self._reactor.now())  # later than the decision: others may have started meanwhile
             self.start([order])
             return
         self._lined_up.add(order)
@@ -131,6 +132,10 @@ class LocalEngine:
 
     def lined_up(self) -> int:
         return len(self._lined_up)
+
+    def follow_up(self) -> None:
+        if self._reactor.heard(signal.SIGCHLD):
+            self._look_at_children()
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
         stood_down = self._lined_up.stand_down(attempt)
@@ -149,8 +154,8 @@ class LocalEngine:
             self._settle(attempt.id)
 
     def settled(self) -> None:
-        """All that we have reported is on disk, so the kernel may forget it too."""
-        if self._children.any_reported:
+        """All that we have told is on disk, so the kernel may forget it too."""
+        if self._children.any_told:
             self._processes.pids_become_free()
             self._children.settle()
             self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
@@ -170,6 +175,7 @@ class LocalEngine:
             self._kill(attempt.id, _KILL_AGAIN_S)
 
     def reports(self) -> list[Report]:
+        self._children.tell()
         reports, self._reports = self._reports, []
         return reports
 

@@ -51,6 +51,7 @@ class Endings:
     def settle(self, reports: Sequence[Report], now: Now) -> None:
         ended = {report.attempt_id for report in reports if not isinstance(report, Started)}
         for report in reports:
+            self._engine.follow_up()  # many ends take longer to write than the next short jobs take to end
             attempt = self._state.live.get(report.attempt_id)
             if attempt is not None:
                 self._settle(attempt, report, ended, now)

@@ -33,7 +33,7 @@ class LiningUp:
         if length == 0:
             return []
         tails = [attempt for attempt in state.live.values() if self._may_be_followed(attempt, now.mono)]
-        room = len(tails) * length - len(state.lined_up)
+        room = len(tails) * length - self._engine.lined_up()  # of those that were, some may have begun
         if not state.pace.is_brisk:  # one behind each that runs, while no device is free
             tails = [attempt for attempt in tails if attempt.follows is None]
             room = 0 if self._is_any_free(tails) else len(tails)

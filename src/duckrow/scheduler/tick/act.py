@@ -48,6 +48,7 @@ class ActPhase:
         self._engine.start(orders)
         for successor in recorded.lined_up:  # after the starts: they may follow one of those
             self._engine.line_up(self._order(successor))
+            self._engine.follow_up()
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
         folder = self._folder_of(attempt.job)

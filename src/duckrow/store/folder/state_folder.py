@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 
 from duckrow.core.errors import StateError
+from duckrow.core.late_pattern import late_pattern
 from duckrow.store.folder.owner import owned_by_another
 
 NETWORK_FILE_SYSTEMS = frozenset(
     "nfs nfs4 cifs smb3 smbfs lustre gpfs beegfs ceph glusterfs afs 9p fuse.sshfs fuse.glusterfs fuse.ceph "
     "fuse.s3fs panfs orangefs pvfs2 wekafs".split()
 )
-_ESCAPED = re.compile(r"\\([0-7]{3})")  # a space, a tab, a newline or a backslash in the name of a mount
+_ESCAPED = late_pattern(r"\\([0-7]{3})")  # a space, a tab, a newline or a backslash in the name of a mount
 
 
 class Folder:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Collection, Iterator
 
+from duckrow.core.late_pattern import late_pattern
 from duckrow.engines.local.cgroups.attempt_group import AttemptGroup, write_to_kernel
 from duckrow.kernel.cgroup_place import (
     HOST_LEAF,
@@ -19,7 +19,7 @@ from duckrow.kernel.cgroup_place import (
     path_of,
 )
 
-_NAME = re.compile(r"duckrow-[0-9a-f]{8}-(?P<journal>[^/]+)\.\d+")
+_NAME = late_pattern(r"duckrow-[0-9a-f]{8}-(?P<journal>[^/]+)\.\d+")
 
 
 class Cgroups:

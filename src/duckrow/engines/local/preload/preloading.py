@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 
 from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.jobs.title import without_call
+from duckrow.core.late_pattern import late_pattern
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import RUNS_FOLLOW, Reactor
 from duckrow.engines.local.processes.processes import TAG
@@ -35,7 +36,7 @@ PARENT_TAG = b"nest"
 Variables = Mapping[bytes, bytes]
 _Key = tuple[str, str, int, str]
 
-_PLAIN = re.compile(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # no character that a shell would change
+_PLAIN = late_pattern(r"[\w@%+=:,./-]+( [\w@%+=:,./-]+)*", re.ASCII)  # no character that a shell would change
 
 
 class PythonCommand(NamedTuple):

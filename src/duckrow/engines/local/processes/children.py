@@ -23,7 +23,8 @@ class Children:
     def __init__(self) -> None:
         self.living: dict[int, int] = {}  # pid -> attempt
         self._seen: dict[int, int] = {}  # attempt -> pid: ended, not yet reported
-        self._reported: dict[int, int] = {}  # the same: reported, not yet waited for
+        self._reported: dict[int, int] = {}  # the same: reported, not yet told to the loop
+        self._told: dict[int, int] = {}  # the same: told, not yet waited for
         self._not_gone: dict[int, int | None] = {}  # attempt -> pid while that is its own, while processes may be left
 
     def add(self, pid: int, attempt_id: int) -> None:
@@ -39,11 +40,12 @@ class Children:
 
     def has(self, attempt: LiveAttempt) -> bool:
         """Whether no other process can have its PID."""
-        return self.lives(attempt) or attempt.id in self._seen or attempt.id in self._reported
+        ended = (self._seen, self._reported, self._told)
+        return self.lives(attempt) or any(attempt.id in known for known in ended)
 
     @property
     def pids(self) -> set[int]:
-        return {*self.living, *self._seen.values(), *self._reported.values()}
+        return {*self.living, *self._seen.values(), *self._reported.values(), *self._told.values()}
 
     @property
     def not_gone(self) -> Collection[tuple[int, int | None]]:
@@ -69,24 +71,30 @@ class Children:
         return ends
 
     def report(self, attempt_id: int) -> None:
-        """Its end was reported, and will be on disk when `settle` is called."""
+        """Its end is among the reports that the loop will ask for."""
         pid = self._seen.pop(attempt_id, None)
         if pid is not None:
             self._reported[attempt_id] = pid
 
+    def tell(self) -> None:
+        """The loop gets all reports now. What it is told will be on disk when `settle` is called."""
+        if self._reported:
+            self._told |= self._reported
+            self._reported.clear()
+
     @property
-    def any_reported(self) -> bool:
-        return bool(self._reported)
+    def any_told(self) -> bool:
+        return bool(self._told)
 
     @property
     def outlived(self) -> list[int]:
-        """The attempts whose first process has ended, as was reported, and of which something may be left."""
-        return [attempt_id for attempt_id in self._reported if attempt_id in self._not_gone]
+        """The attempts whose first process has ended, as was told, and of which something may be left."""
+        return [attempt_id for attempt_id in self._told if attempt_id in self._not_gone]
 
     def settle(self) -> None:
-        """Everything that was reported is on disk, so the kernel may forget it now."""
-        for attempt_id, pid in self._reported.items():
+        """Everything that was told is on disk, so the kernel may forget it now."""
+        for attempt_id, pid in self._told.items():
             os.waitpid(pid, os.WNOHANG)
             if attempt_id in self._not_gone:
                 self._not_gone[attempt_id] = None
-        self._reported.clear()
+        self._told.clear()
