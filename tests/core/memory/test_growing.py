@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.core.memory.growing import GrowingJob, give_way
+from duckrow.core.memory.growing import UnknownJob, give_way
 from duckrow.core.memory.use import Use
 
 
-def job(number: int, used_mb: int, grows_by_mb: int, reserved_mb: int = 0) -> GrowingJob:
-    return GrowingJob(number, used_mb, grows_by_mb, reserved_mb, started_mono=0.0)
+def job(number: int, used_mb: int, grows_by_mb: int, reserved_mb: int = 0) -> UnknownJob:
+    return UnknownJob(number, used_mb, grows_by_mb, reserved_mb, started_mono=0.0)
 
 
 THREE = [job(1, 3000, 1000), job(2, 4000, 1500), job(3, 2000, 500)]

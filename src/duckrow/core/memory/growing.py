@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from duckrow.core.named_tuple import NamedTuple
 
 
-class GrowingJob(NamedTuple):
+class UnknownJob(NamedTuple):
     """A job of which nobody knows how far it will grow."""
 
     attempt_id: int
@@ -25,7 +25,7 @@ class GrowingJob(NamedTuple):
         return self.used_mb + self.grows_by_mb <= self.reserved_mb
 
 
-def give_way(jobs: Sequence[GrowingJob], free_mb: int) -> list[int]:
+def give_way(jobs: Sequence[UnknownJob], free_mb: int) -> list[int]:
     """The attempts that stop, so that the others can grow: those that use most, so that few have to; never all.
 
     One that keeps to what it has reserved never stops.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.life.states import Outcome
-from duckrow.core.memory.growing import GrowingJob, give_way
+from duckrow.core.memory.growing import UnknownJob, give_way
 from duckrow.scheduler.life.stopping import Stopping
 from duckrow.scheduler.memory.learning import Learning
 from duckrow.scheduler.state.host_state import HostState
@@ -35,8 +35,8 @@ class Growing:
             for attempt_id in give_way(self._jobs(gpu, reading.total_mb or 0, now.mono), reading.free_mb):
                 self._stopping.begin(self._state.live[attempt_id], Outcome.OUT_OF_MEMORY, now, _WHY)
 
-    def _jobs(self, gpu: str, total_mb: int, mono: float) -> list[GrowingJob]:
-        jobs: list[GrowingJob] = []
+    def _jobs(self, gpu: str, total_mb: int, mono: float) -> list[UnknownJob]:
+        jobs: list[UnknownJob] = []
         for attempt in self._state.running:
             use = self._state.observation.uses.get(attempt.id)
             if gpu not in attempt.gpus or len(attempt.holds) > 1 or use is None or use.is_guess:
@@ -45,5 +45,5 @@ class Growing:
                 continue
             ((_, share),) = attempt.holds
             used_mb, grows_by_mb = use.mb.get(gpu, 0), use.grows_by_mb(mono, _SOON_S)
-            jobs.append(GrowingJob(attempt.id, used_mb, grows_by_mb, share * total_mb // WHOLE, attempt.started.mono))
+            jobs.append(UnknownJob(attempt.id, used_mb, grows_by_mb, share * total_mb // WHOLE, attempt.started.mono))
         return jobs
