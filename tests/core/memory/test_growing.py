@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import pytest
 
-from duckrow.core.memory.growing import UnknownJob, give_way
+from duckrow.core.memory.growing import TRIED_OUT_S, UnknownJob, give_way
 from duckrow.core.memory.use import Use
 
 
 def job(number: int, used_mb: int, grows_by_mb: int, reserved_mb: int = 0) -> UnknownJob:
-    return UnknownJob(number, used_mb, grows_by_mb, reserved_mb, started_mono=0.0)
+    return UnknownJob(number, used_mb, grows_by_mb, reserved_mb, age_s=10.0)
 
 
 THREE = [job(1, 3000, 1000), job(2, 4000, 1500), job(3, 2000, 500)]
 
 
-def test_nobody_stops_while_there_is_room_for_the_next_growth_of_all() -> None:
-    assert give_way(THREE, free_mb=3000) == []
-    assert give_way(THREE, free_mb=2999) == [2]
+def test_nobody_stops_while_there_is_room_for_the_next_growth_of_half_of_them() -> None:
+    """Who has grown may grow again, or stay: most take their memory at the beginning, and no more later."""
+    assert give_way(THREE, free_mb=1500) == []
+    assert give_way(THREE, free_mb=1499) == [2]
 
 
 def test_the_largest_stop_so_that_few_have_to() -> None:
-    many = [job(number, 1000 * number, 1000 * number) for number in range(1, 6)]  # that grow by 15,000 together
-    assert give_way(many, free_mb=8000) == [5]
-    assert give_way(many, free_mb=4000) == [5, 4]
+    many = [job(number, 1000 * number, 4000 * number) for number in range(1, 6)]  # that grow by 60,000 together
+    assert give_way(many, free_mb=20_000) == [5]
+    assert give_way(many, free_mb=10_000) == [5, 4]
 
 
 def test_the_youngest_stops_first_of_those_that_use_as_much() -> None:
-    alike = [job(1, 3000, 1000)._replace(started_mono=5.0), job(2, 3000, 1000)]
+    alike = [job(1, 3000, 1000)._replace(age_s=5.0), job(2, 3000, 1000)]
     assert give_way(alike, free_mb=500) == [1]
 
 
 def test_one_that_keeps_to_what_it_has_reserved_never_stops() -> None:
     assert give_way([job(1, 3000, 1000, reserved_mb=4000), job(2, 1000, 1000)], free_mb=500) == [2]
     assert give_way([job(1, 3000, 1000, 4000), job(2, 1000, 1000, 2000)], free_mb=500) == []
+
+
+def test_one_that_has_run_for_long_never_stops() -> None:
+    old, young = (job(1, 3000, 1000)._replace(age_s=TRIED_OUT_S + 1), job(2, 1000, 1000))
+    assert give_way([old, young], free_mb=500) == [2]
+    assert give_way([old, old], free_mb=500) == []
 
 
 def test_one_always_stays() -> None:

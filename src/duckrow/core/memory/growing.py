@@ -10,6 +10,11 @@ from collections.abc import Sequence
 
 from duckrow.core.named_tuple import NamedTuple
 
+TRIED_OUT_S = 60.0
+"""For this long, a job of unknown memory use is tried out beside others: if it must begin again, little is lost."""
+
+_LIKELY = 0.5  # one that grew is as likely to grow again as to stay as it is
+
 
 class UnknownJob(NamedTuple):
     """A job of which nobody knows how far it will grow."""
@@ -18,25 +23,21 @@ class UnknownJob(NamedTuple):
     used_mb: int
     grows_by_mb: int  # soon, if it grows as it did last
     reserved_mb: int
-    started_mono: float
+    age_s: float
 
     @property
-    def keeps_to_its_own(self) -> bool:
-        return self.used_mb + self.grows_by_mb <= self.reserved_mb
+    def may_stop(self) -> bool:
+        """Not if it keeps to what it has reserved, nor if it has run for so long that much would be lost."""
+        return self.used_mb + self.grows_by_mb > self.reserved_mb and self.age_s <= TRIED_OUT_S
 
 
 def give_way(jobs: Sequence[UnknownJob], free_mb: int) -> list[int]:
-    """The attempts that stop, so that the others can grow: those that use most, so that few have to; never all.
-
-    One that keeps to what it has reserved never stops.
-    """
-    lacking_mb = sum(job.grows_by_mb for job in jobs) - free_mb
-    may_stop = sorted(
-        (job for job in jobs if not job.keeps_to_its_own), key=lambda job: (job.used_mb, job.started_mono)
-    )
+    """The attempts that stop, so that the others can grow: those that use most, so that few have to; never all."""
+    lacking_mb = _LIKELY * sum(job.grows_by_mb for job in jobs) - free_mb
+    may_stop = sorted((job for job in jobs if job.may_stop), key=lambda job: (job.used_mb, -job.age_s))
     stop: list[int] = []
     while lacking_mb > 0 and may_stop and len(stop) < len(jobs) - 1:
         job = may_stop.pop()
-        lacking_mb -= job.used_mb + job.grows_by_mb
+        lacking_mb -= job.used_mb + _LIKELY * job.grows_by_mb
         stop.append(job.attempt_id)
     return stop

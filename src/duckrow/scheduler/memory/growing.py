@@ -45,5 +45,7 @@ class Growing:
                 continue
             ((_, share),) = attempt.holds
             used_mb, grows_by_mb = use.mb.get(gpu, 0), use.grows_by_mb(mono, _SOON_S)
-            jobs.append(UnknownJob(attempt.id, used_mb, grows_by_mb, share * total_mb // WHOLE, attempt.started.mono))
+            jobs.append(
+                UnknownJob(attempt.id, used_mb, grows_by_mb, share * total_mb // WHOLE, mono - attempt.started.mono)
+            )
         return jobs

@@ -9,6 +9,7 @@ from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, ask_of, needs_from, wants_whole_gpus, with_margin
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.job import QueuedJob
+from duckrow.core.memory.growing import TRIED_OUT_S
 from duckrow.core.memory.knowledge import Basis
 from duckrow.core.memory.prediction import expected_of, leaves_room, predicted_ask
 from duckrow.core.memory.use import Use
@@ -16,10 +17,6 @@ from duckrow.scheduler.devices.pacing import Pacing
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.attempts.reservations import ReservationStore
 from duckrow.store.devices.peaks import PeakStore
-
-_TRIED_OUT_S = 60.0
-"""For this long, jobs of unknown memory use may start beside one another. If the memory is not enough for all of them,
-no more time than this is wasted."""
 
 
 class Learning:
@@ -110,7 +107,7 @@ class Learning:
                 self._learn_growth(attempt, use)
             elif use.is_flat(mono, ahead_s=(use.first_s or 0.0) if are_like_it else 0.0):
                 self._shrink(attempt, use.peak_mb)
-            elif mono - attempt.started.mono > _TRIED_OUT_S and attempt.holds[0][1] != WHOLE:
+            elif mono - attempt.started.mono > TRIED_OUT_S and attempt.holds[0][1] != WHOLE:
                 self._shrink(attempt, use.peak_mb * 2)
 
     def _learn_growth(self, attempt: LiveAttempt, use: Use) -> None:
