@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duckrow.core.devices.needs import Needs
+from duckrow.core.devices.needs import Needs, needs_from
 from duckrow.core.memory.parameters import text_of
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, gpus, succeeds
@@ -26,6 +26,7 @@ def test_some_give_way_before_they_run_out_together_and_run_later(make_queue: Ma
     assert queue.states(*jobs).count("running") == 2
     stopped = [job for job in jobs if queue.state(job) == "queued"]
     assert len(stopped) == 2
+    assert sorted(_needs(queue, job).ran_out_mb for job in stopped) == [8000, 10_000]  # what they wanted next
     queue.passes(120)
     assert queue.states(*jobs) == ["succeeded"] * 4
     assert sorted(attempts(queue, *jobs)) == [1, 1, 2, 2]
@@ -43,20 +44,24 @@ def test_nobody_gives_way_if_all_have_room(make_queue: MakeQueue) -> None:
 def test_what_a_user_has_said_is_not_judged(make_queue: MakeQueue) -> None:
     """Whoever asks for an amount may be wrong; whether it is stopped for that is asked for by --enforce-memory."""
     queue = make_queue(*gpus("24G"))
-    needs = Needs(gpu_mem_mb=6000)
-    jobs = [queue.add(succeeds(60, gpu_mb=STAIRS[:3]), gpus=1, needs=needs) for _ in range(3)]
+    needs = Needs(gpu_mem_mb=4000)
+    jobs = [queue.add(succeeds(60, gpu_mb=STAIRS[:3]), gpus=1, needs=needs) for _ in range(5)]
     queue.passes(62)
-    assert queue.states(*jobs) == ["succeeded"] * 3
-    assert attempts(queue, *jobs) == [1] * 3
+    assert queue.states(*jobs) == ["succeeded"] * 5
+    assert attempts(queue, *jobs) == [1] * 5
 
 
 def test_a_known_job_is_not_judged_by_how_it_grew_last(make_queue: MakeQueue) -> None:
-    queue = make_queue(*gpus("24G"))
+    queue = make_queue(*gpus("21G"))
     for _ in range(2):
         jobs = [queue.add(succeeds(60, gpu_mb=STAIRS), gpus=1, needs=new(number)) for number in range(2)]
-        queue.passes(70)
+        queue.passes(200)
     assert queue.states(*jobs) == ["succeeded"] * 2
     assert attempts(queue, *jobs) == [1] * 2
+
+
+def _needs(queue: Queue, job: int) -> Needs:
+    return needs_from(queue.database.one("SELECT needs FROM jobs WHERE id = ?", (job,)))
 
 
 def _stories(queue: Queue, jobs: list[int]) -> list[str]:
