@@ -114,6 +114,31 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: DryDuckr
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
+def test_a_dry_run_of_one_command_runs_it_no_more_than_a_list(duckrow: DryDuckrow) -> None:
+    shown = duckrow("run", "--slots", "1", "--dry-run", "--", "touch", "a")
+    assert shown.stdout.split() == ["CPU", "0", "exec", "touch", "a"]
+    assert shown.stderr == "duckrow: 1 job on 1 place. Nothing was run.\n"
+    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
+
+
+def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_others(duckrow: DryDuckrow) -> None:
+    lines = [{"command": "a"}, {"nocommand": 1}, {"command": "b", "gpus": 3}, {"command": "c"}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text, ok=False)
+    assert shown.returncode == 1
+    assert [line.split() for line in shown.stdout.splitlines()] == [["GPU", "0", "a"], ["GPU", "1", "c"]]
+    assert "nocommand" in shown.stderr
+    assert shown.stderr.endswith("duckrow: 2 jobs on 2 places, 2 refused. Nothing was run.\n")
+
+
+def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "touch a\n")
+    for words in (["--resume", file], ["--resume=nightly"]):
+        refused = duckrow("run", "--slots", "1", "--dry-run", *words, ok=False)
+        assert refused.returncode == 2
+        assert "Omit --resume, or omit --dry-run." in refused.stderr
+
+
 def test_a_dry_run_says_if_nothing_would_start_now(duckrow: DryDuckrow) -> None:
     duckrow("pause")
     shown = duckrow("run", "--devices", "0,1", "--dry-run", stdin="a\nb\n")

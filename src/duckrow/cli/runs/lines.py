@@ -41,8 +41,8 @@ def refuse_program(file: str | None) -> None:
         raise UsageError(instead)
 
 
-def all_commands(file: str | None, delimiter: str | None) -> list[str]:
-    reader = CommandReader(delimiter)
+def all_commands(file: str | None, delimiter: str | None, blocks: bool = False) -> list[str]:
+    reader = CommandReader(delimiter, blocks)
     try:
         with open(file, "rb") if file is not None and file != "-" else sys.stdin.buffer as stream:
             text = os.fsdecode(stream.read())

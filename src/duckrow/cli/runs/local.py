@@ -61,10 +61,11 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
     if words is not None:
         if given.announce or given.events:
             raise UsageError("--announce and --events are for a list of jobs. Omit them with a command after --.")
-        return _run_here(words, file, offer, given.gpu_count, options)
+        spec = _spec_here(words, file, given.gpu_count, options)
+        return _dry_run([spec], offer, given.lifo) if given.dry_run else _run_here(spec, offer, options)
     spec_of = spec_maker(given, options, offer.seats, offer.machine)
     if given.dry_run:
-        return _dry_run(list(map(spec_of, all_commands(file, given.delimiter))), offer, given.lifo)
+        return _dry_run_list(file, offer, given, spec_of)
     if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
         file, given = None, given._replace(resumed=file)
     return _run_list(file, offer, given, options, spec_of)
@@ -251,12 +252,16 @@ def _packing(run: ForegroundRun, view: RunView) -> str:
     return f"packed: {at_a_time:.1f} jobs at a time on {plural(len(gpus), 'GPU')}, on average."
 
 
-def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | None, options: JobOptions) -> int:
-    """One command in this terminal: its input, its output, its exit code."""
+def _spec_here(words: Sequence[str], file: str | None, gpus: int | None, options: JobOptions) -> JobSpec:
+    """The one command after --."""
     if file is not None:
         raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
     # The program replaces its shell, which otherwise would die of a Ctrl-C that the program handles.
-    spec = options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
+    return options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
+
+
+def _run_here(spec: JobSpec, offer: Offer, options: JobOptions) -> int:
+    """One command in this terminal: its input, its output, its exit code."""
     view = RunView(tells_exit_codes=False)
     run = open_run(
         offer,
@@ -276,7 +281,21 @@ def _run_here(words: Sequence[str], file: str | None, offer: Offer, gpus: int | 
     return EXIT_FAILED if view.last_code is None else view.last_code
 
 
-def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool) -> int:
+def _dry_run_list(file: str | None, offer: Offer, given: RunOptions, spec_of: Callable[[str], JobSpec]) -> int:
+    """A line that the run would refuse is refused here too, and the others are shown."""
+    if given.resumed is not None:
+        raise UsageError("--dry-run shows a whole list, not what is left of one. Omit --resume, or omit --dry-run.")
+    specs, refused = list[JobSpec](), 0
+    for command in all_commands(file, given.delimiter, given.blocks):
+        try:
+            specs.append(spec_of(command))
+        except UsageError as error:
+            refused += 1
+            say(f"duckrow: {error}")
+    return _dry_run(specs, offer, given.lifo, refused)
+
+
+def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool, refused: int = 0) -> int:
     """Say what would run where."""
     from duckrow.scheduler.simulation.preview import first_starts
 
@@ -286,5 +305,7 @@ def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool) -> 
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
     now = "" if starts or not specs else " None of them would start now."
-    say(f"duckrow: {plural(len(specs), 'job')} on {plural(len(offer.seats), 'place')}.{now} Nothing was run.")
-    return EXIT_OK
+    not_taken = f", {refused} refused" if refused else ""
+    places = plural(len(offer.seats), "place")
+    say(f"duckrow: {plural(len(specs), 'job')} on {places}{not_taken}.{now} Nothing was run.")
+    return EXIT_FAILED if refused else EXIT_OK
