@@ -33,7 +33,7 @@ class Running:
         self.imported_s = 0.0
         self.trained_s = 0.0
         self.mb = 0
-        self.dying_s: float | None = None  # since it ran out of memory
+        self.dying_for_s: float | None = None  # since it ran out of memory
 
     @property
     def imports(self) -> bool:
@@ -62,11 +62,11 @@ class SharedGpu:
 
     def step(self, running: Sequence[Running]) -> list[Running]:
         """Let a moment pass; those that have ended in it because they ran out of memory."""
-        dying = [run for run in running if run.dying_s is not None]
+        dying = [run for run in running if run.dying_for_s is not None]
         for run in dying:
-            run.dying_s = (run.dying_s or 0.0) + STEP_S
-        dead = [run for run in dying if (run.dying_s or 0.0) >= self._reality.dying_s]
-        running = [run for run in running if run.dying_s is None]
+            run.dying_for_s = (run.dying_for_s or 0.0) + STEP_S
+        dead = [run for run in dying if (run.dying_for_s or 0.0) >= self._reality.dying_s]
+        running = [run for run in running if run.dying_for_s is None]
         self._kept_mb = sum(run.mb for run in dying if run not in dead)
         training = [run for run in running if not run.imports]
         wanted_cores = sum(1.0 if run.imports else run.shape.cores for run in running)
@@ -98,7 +98,7 @@ class SharedGpu:
             more_mb = run.wanted_mb() - run.mb
             if more_mb > 0 and used_mb + more_mb > self.total_mb:
                 if self._reality.dying_s:
-                    run.dying_s = 0.0
+                    run.dying_for_s = 0.0
                 else:
                     used_mb -= run.mb
                     ran_out.append(run)

@@ -108,7 +108,7 @@ class Play:
         for id, run in list(self._runs.items()):
             process = self._machine.processes[id]
             process.behaviour = process.behaviour._replace(gpu_mb=((0.0, run.mb),))
-            if run.dying_s is not None and run not in ran_out:
+            if run.dying_for_s is not None and run not in ran_out:
                 continue
             self._report(id, run, now.wall)
             if run in ran_out:

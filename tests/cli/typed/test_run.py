@@ -133,10 +133,17 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
 
 def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
     file = write(duckrow, "touch a\n")
-    for words in (["--resume", file], ["--resume=nightly"]):
-        refused = duckrow("run", "--slots", "1", "--dry-run", *words, ok=False)
-        assert refused.returncode == 2
-        assert "Omit --resume, or omit --dry-run." in refused.stderr
+    for where in (["--slots", "1"], ["--on", "slurm"]):
+        for words in (["--resume", file], ["--resume=nightly"], ["--resume", "--", "true"]):
+            refused = duckrow("run", *where, "--dry-run", *words, ok=False)
+            assert refused.returncode == 2
+            assert "Omit --resume, or omit --dry-run." in refused.stderr
+
+
+def test_one_command_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
+    refused = duckrow("run", "--slots", "1", "--resume", "--", "true", ok=False)
+    assert refused.returncode == 2
+    assert "--resume is for a list of jobs." in refused.stderr
 
 
 def test_a_dry_run_says_if_nothing_would_start_now(duckrow: DryDuckrow) -> None:

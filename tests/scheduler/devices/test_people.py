@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,15 +25,16 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(name: str, tag: str) -> int:
-        shutil.copy(shutil.which("sleep") or "sleep", tmp_path / name)
-        started.append(subprocess.Popen([tmp_path / name, "600"], env={**os.environ, TAG: tag}))
+        (tmp_path / name).symlink_to(sys.executable)
+        waits = [str(tmp_path / name), "-ISc", "input()"]
+        started.append(subprocess.Popen(waits, stdin=subprocess.PIPE, env={**os.environ, TAG: tag}))
         until(lambda: program_of(started[-1].pid) == name[:15], "the program to run")
         return started[-1].pid
 
     yield begin
     for process in started:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def test_the_server_of_mps_that_duckrow_has_started_is_nobody(start: Start) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_
 from duckrow.cli.options.job_options import device_options, job_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.typed_job_options import take_job_options
-from duckrow.cli.options.verb_options import take_run_options
+from duckrow.cli.options.verb_options import RunOptions, take_run_options
 from duckrow.cli.runs.lines import refuse_program
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import LAST
@@ -96,6 +97,7 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     on, asked = take_slurm_options(values)
     given = take_run_options(values, gpus)
     words = ctx.meta.get("duckrow.command")
+    _check_resume(given, words)
     if on is not None:
         from duckrow.cli.runs.slurm import run_on_cluster
 
@@ -103,3 +105,11 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     from duckrow.cli.runs.local import run_commands  # here: a cluster needs no scheduler
 
     return run_commands(file, given, options, words)
+
+
+def _check_resume(given: RunOptions, words: Sequence[str] | None) -> None:
+    """Here or on a cluster: what --resume would run is known only when it does."""
+    if given.resumed is not None and given.dry_run:
+        raise UsageError("--dry-run shows a whole list, not what is left of one. Omit --resume, or omit --dry-run.")
+    if given.resumed is not None and words is not None:
+        raise UsageError("--resume is for a list of jobs. Omit it with a command after --.")

@@ -283,8 +283,6 @@ def _run_here(spec: JobSpec, offer: Offer, options: JobOptions) -> int:
 
 def _dry_run_list(file: str | None, offer: Offer, given: RunOptions, spec_of: Callable[[str], JobSpec]) -> int:
     """A line that the run would refuse is refused here too, and the others are shown."""
-    if given.resumed is not None:
-        raise UsageError("--dry-run shows a whole list, not what is left of one. Omit --resume, or omit --dry-run.")
     specs, refused = list[JobSpec](), 0
     for command in all_commands(file, given.delimiter, given.blocks):
         try:
