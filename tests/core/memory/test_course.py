@@ -11,6 +11,7 @@ from duckrow.core.memory.course import (
     SLACK,
     Course,
     MemoryForecast,
+    PacedForecast,
     Slack,
     Tenancy,
     agreed,
@@ -97,6 +98,39 @@ def test_the_more_exactly_runs_keep_to_their_course_the_less_is_left_for_surpris
     late = running(75.0, 10_000, 60.0)
     assert fits(late._replace(slack=EXACT), slack=EXACT)
     assert not fits(late._replace(slack=Slack(1.5, 1.5)), slack=Slack(1.5, 1.5))
+
+
+def test_what_slows_down_all_runs_alike_keeps_nobody_from_starting() -> None:
+    """If the one that runs ended later and the one that comes grew sooner, they would meet: not if both are slower."""
+    assert not fits(running(62.0, 10_000, 60.0))
+    assert PacedForecast.of([running(62.0, 10_000, 60.0)]).has_room(LATE, ROOM_MB)
+    assert not PacedForecast.of([running(50.0, 2000, 10.0)]).has_room(LATE, ROOM_MB)  # they meet at any pace
+
+
+def test_a_pace_that_what_was_seen_contradicts_does_not_count() -> None:
+    """It should have grown by now if it were that fast."""
+    assert [pace for pace, _ in PacedForecast.of([running(50.0, 2000, 10.0)]).of_all] == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert [pace for pace, _ in PacedForecast.of([running(58.0, 2000, 10.0)]).of_all] == [-1.0, -0.5, 0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        pytest.param(running(200.0, 10_000, 60.0), id="overran its time"),
+        pytest.param(running(72.0, 2000, 10.0), id="has not grown"),
+        pytest.param(running(91.0, 10_000, 90.0), id="grew late"),
+    ],
+)
+def test_beside_one_that_has_a_pace_of_its_own_each_counts_with_the_worst(one: Tenancy) -> None:
+    paced = PacedForecast.of([running(50.0, 2000, 10.0), one])
+    assert paced.of_all == ()
+
+
+def test_a_plan_counts_on_a_bit_less_than_is_asked_for_when_a_job_is_to_start() -> None:
+    """Otherwise what was planned would not start when it is due."""
+    assert SLACK.at(0.0).slower < SLACK.planned.slower < SLACK.slower
+    assert SLACK.at(0.0).faster < SLACK.planned.faster < SLACK.faster
+    assert EXACT.planned == EXACT.at(0.0) == EXACT
 
 
 def test_runs_that_are_only_ever_faster_are_not_waited_for_any_longer() -> None:

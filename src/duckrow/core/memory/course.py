@@ -12,6 +12,10 @@ from duckrow.core.named_tuple import NamedTuple
 
 _MOST = 1.25  # times faster or slower than the same command was, as long as nobody has seen how much
 _LEAST = 1.05
+_EACH = 1.15  # what is left of that for a single run, if all of them are equally much faster or slower
+_PLANNED = 1.18  # the same in a plan: a bit more than is asked for when a job is to start, or it would not start then
+_USUAL = 0.0
+_PACES = (-1.0, -0.5, _USUAL, 0.5, 1.0)
 _SLACK_S = 0.6  # and besides, this much earlier or later: half a second between two readings, which take their time
 _TELL_SLACK = 3  # runs that have ended
 _ALIKE = 0.9  # memory that falls by less than this has not fallen
@@ -79,6 +83,16 @@ class Slack(NamedTuple):
     def likely(self) -> Slack:
         """If runs keep to their times as far as one can hope for."""
         return Slack(min(self.slower, _LEAST), min(self.faster, _LEAST))
+
+    @property
+    def planned(self) -> Slack:
+        """What a plan counts on."""
+        return Slack(min(self.slower, _PLANNED), min(self.faster, _PLANNED))
+
+    def at(self, pace: float) -> Slack:
+        """What is left of it if all runs are equally much slower (-1: as much as they may be) or faster (1)."""
+        speed = self.faster**pace if pace > 0 else self.slower**pace
+        return Slack(min(self.slower, _EACH / speed), min(self.faster, _EACH * speed))
 
 
 SLACK = Slack()
@@ -158,11 +172,23 @@ class Tenancy(NamedTuple):
         least_mb, most_mb = self.course.least_mb(earliest, latest), self.course.most_mb(earliest, latest)
         return _ALIKE * least_mb <= self.used_mb <= with_margin(most_mb, is_same=True)
 
+    @property
+    def has_grown_as_foreseen(self) -> bool:
+        """Whether its last growth came when the same command grew: what was much too late or too early so far may go
+        on in any way."""
+        since_s, at_s = self._came_to
+        return since_s / self.slack.slower - _SLACK_S <= at_s <= since_s * self.slack.faster + _SLACK_S
+
+    @property
+    def _came_to(self) -> tuple[float, float]:
+        """Its last growth tells how far it had come then: its age, and the moment of its course."""
+        if self.course is None or self.grown_s is None:
+            return 0.0, 0.0
+        return self.grown_s, self.course.reaches_s(self.used_mb)
+
     def _comes_to(self, after_s: float) -> tuple[float, float]:
-        """How far it will have come by then: at least, at most. Its last growth tells how far it had come."""
-        since_s, at_s = 0.0, 0.0
-        if self.course is not None and self.grown_s is not None:
-            since_s, at_s = self.grown_s, self.course.reaches_s(self.used_mb)
+        """How far it will have come by then: at least, at most."""
+        since_s, at_s = self._came_to
         ran_s = self.age_s + after_s - since_s
         return at_s + ran_s / self.slack.slower - _SLACK_S, at_s + ran_s * self.slack.faster + _SLACK_S
 
@@ -202,3 +228,31 @@ class MemoryForecast(NamedTuple):
         new = Tenancy(comer, 0.0, with_margin(comer.peak_mb, is_same=True), slack=slack)
         spans = pairwise((*self.moments, math.inf))
         return all(mb + (new.foreseen_mb(*span) or 0) <= room_mb for mb, span in zip(self.used_mb, spans, strict=True))
+
+
+class PacedForecast(NamedTuple):
+    """The same, if each run is as slow or fast as it may be; and if all of them are equally slow or fast.
+
+    What slows one down mostly slows down all: they have the same GPU, cores and disk. While one ends later, another one
+    grows later, too.
+    """
+
+    of_each: MemoryForecast
+    of_all: tuple[tuple[float, MemoryForecast], ...]  # by pace; none if one of them has a pace of its own
+
+    @classmethod
+    def of(cls, tenancies: Sequence[Tenancy]) -> PacedForecast:
+        of_each = MemoryForecast.of(tenancies)
+        paces = {pace: [each._replace(slack=each.slack.at(pace)) for each in tenancies] for pace in _PACES}
+        together = all(each.is_as_foreseen for each in paces[_USUAL])
+        if not together or not all(each.has_grown_as_foreseen for each in tenancies):
+            return cls(of_each, ())
+        possible = {pace: runs for pace, runs in paces.items() if all(each.is_as_foreseen for each in runs)}
+        return cls(of_each, tuple((pace, MemoryForecast.of(runs)) for pace, runs in possible.items()))
+
+    def has_room(self, comer: Course, room_mb: int, slack: Slack = SLACK) -> bool:
+        """Whether a job that starts now has room at every moment of its life."""
+        if self.of_each.has_room(comer, room_mb, slack):
+            return True
+        at_pace = [forecast.has_room(comer, room_mb, slack.at(pace)) for pace, forecast in self.of_all]
+        return bool(at_pace) and all(at_pace)

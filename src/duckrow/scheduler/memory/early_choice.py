@@ -8,7 +8,7 @@ from duckrow.core.devices.device import Device, Reservation
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.devices.needs import Ask, is_packed
 from duckrow.core.jobs.job import QueuedJob
-from duckrow.core.memory.course import MemoryForecast, Tenancy
+from duckrow.core.memory.course import PacedForecast, Tenancy
 from duckrow.core.schedule.backfill import Front
 from duckrow.core.schedule.decide import AskOf, Start, machine_has_room
 from duckrow.scheduler.memory.tenancies import LOOKED_AT, Tenancies, room_mb
@@ -29,7 +29,7 @@ class EarlyChoice:
         gpus = {
             gpu: here for gpu in self._state.gpus.watched if (here := self._tenancies.on(gpu, self._seen, self._mono))
         }
-        forecasts = {gpu: MemoryForecast.of(here) for gpu, here in gpus.items()}
+        forecasts = {gpu: PacedForecast.of(here) for gpu, here in gpus.items()}
         starts: list[Start] = []
         for job, ask in self._candidates() if gpus else ():
             course, slack = self._tenancies.course_of(job), self._tenancies.slack_of(job)
@@ -40,7 +40,7 @@ class EarlyChoice:
                     if self._is_limited(job, ask):
                         return starts  # the next tick knows what is left
                     gpus[gpu].append(Tenancy(course, 0.0, ask.mb or 0, slack=slack))
-                    forecasts[gpu] = MemoryForecast.of(gpus[gpu])
+                    forecasts[gpu] = PacedForecast.of(gpus[gpu])
                     break
         return starts
 

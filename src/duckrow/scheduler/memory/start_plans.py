@@ -44,7 +44,7 @@ class StartPlans:
         made_for = self._made_for(here)
         if kept is not None and self._mono < kept.until_mono and self._still_holds(kept, made_for):
             return kept
-        here = [each._replace(slack=each.slack.likely) for each in here]
+        here = [each._replace(slack=each.slack.planned) for each in here]
         plan = plan_starts(here, comers, room_mb(gpu, self._seen.machine)) or StartPlan({})
         starts_mono = {job_id: self._mono + after_s for job_id, after_s in plan.starts_s.items()}
         longest_s = max(comer.course.lasted_s for comer in comers)
@@ -66,7 +66,7 @@ class StartPlans:
             if not front.is_empty and not front.lets_pass(job, ask):
                 return None
             front.join(job, ask)
-            comers.append(GrowingJob(job.id, course, self._tenancies.slack_of(job).likely))
+            comers.append(GrowingJob(job.id, course, self._tenancies.slack_of(job).planned))
         return comers
 
     def _made_for(self, here: Sequence[Tenancy]) -> PlannedFor:
