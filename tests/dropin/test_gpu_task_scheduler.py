@@ -654,7 +654,7 @@ def test_the_libraries_of_tasks_are_imported_once_for_all_that_start_warm(projec
     script.write_text(f"import sys\nsys.path.insert(0, {str(place)!r})\n{script.read_text()}")
     project.run()
     logs = [path.read_text() for path in (project.folder / "results").glob("*/worker.log")]
-    assert sorted(logs) == ["False\n"] * 5 + ["True\n"]  # the first task starts cold
+    assert logs == ["False\n"] * 6
 
 
 def test_a_task_whose_module_cannot_be_imported_twice_says_so_in_each_log(project: Project) -> None:

@@ -15,7 +15,7 @@ from tests.conftest import DEADLINE_S, Duckrow
 pytest.importorskip("numpy", reason="numpy's generators are looked at, and it is not installed")
 
 FORKED = 4
-RUNS = FORKED + 1  # the first has no parent yet to be forked from
+RUNS = FORKED + 1  # one that comes alone has no parent to be forked from
 
 # Installed, as far as anybody can tell: it is in a folder named site-packages.
 LIBRARY = """
@@ -89,6 +89,12 @@ class Project:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def run(self, preload: str, *commands: str) -> None:
+        """One that comes alone, and then the others."""
+        for name, some in (("first", commands[:1]), ("others", commands[1:])):
+            self.write(name, "".join(f"{command}\n" for command in some))
+            self.duckrow("run", "--devices", "3", "--preload", preload, name)
+
     def found(self) -> list[dict[str, Any]]:
         return [json.loads(path.read_text()) for path in self.folder.glob("*.found")]
 
@@ -112,8 +118,7 @@ def check(found: list[dict[str, Any]], gpus: str = "3", are_forked: int = FORKED
 
 def test_scripts(project: Project) -> None:
     project.write("script.py", "import mine, leaving\nleaving.leave(mine.values())")
-    project.write("commands", "".join(f"{sys.executable} script.py {number}\n" for number in range(RUNS)))
-    project.duckrow("run", "--devices", "3", "--preload", "library", "commands")
+    project.run("library", *(f"{sys.executable} script.py {number}" for number in range(RUNS)))
     forked = check(project.found())
     assert len({run["argv"] for run in forked}) == len({run["job"] for run in forked}) == FORKED
     assert {run["cwd"] for run in forked} == {str(project.folder)}
@@ -122,8 +127,7 @@ def test_scripts(project: Project) -> None:
 def test_the_seed_of_hashes_is_the_one_that_the_job_has(project: Project) -> None:
     project.duckrow.env["PYTHONHASHSEED"] = "7"
     project.write("script.py", "import sys, leaving\nleaving.leave([hash('a'), 'library' in sys.modules])")
-    project.write("commands", f"{sys.executable} script.py\n" * RUNS)
-    project.duckrow("run", "--devices", "3", "--preload", "library", "commands")
+    project.run("library", *[f"{sys.executable} script.py"] * RUNS)
     hashes, forked = zip(*project.found(), strict=True)
     assert len(set(hashes)) == 1
     assert forked.count(True) == FORKED
@@ -134,8 +138,9 @@ def test_functions(project: Project) -> None:
     project.write(
         "script.py",
         "import duckrow, leaving, mine\n"
-        f"jobs = [duckrow.submit(mine.values, preload=['library']) for _ in range({RUNS})]\n"
-        "for job in jobs:\n    leaving.leave(job.result())\n",
+        "def submit(): return duckrow.submit(mine.values, preload=['library'])\n"
+        "leaving.leave(submit().result())\n"
+        f"for job in [submit() for _ in range({FORKED})]:\n    leaving.leave(job.result())\n",
     )
     project.python("script.py")
     check(project.found())
@@ -159,8 +164,7 @@ def test_a_generator_that_would_be_copied_into_each_call_is_told(project: Projec
 
 def test_a_module_of_the_project_that_is_named_gives_its_libraries_and_is_not_imported_itself(project: Project) -> None:
     project.write("script.py", "import mine, leaving\nleaving.leave(mine.values())")
-    project.write("commands", f"{sys.executable} script.py\n" * RUNS)
-    project.duckrow("run", "--devices", "3", "--preload", "mine", "commands")
+    project.run("mine", *[f"{sys.executable} script.py"] * RUNS)
     check(project.found())
 
 
@@ -175,8 +179,7 @@ leaving.leave({"parent": "library" in sys.modules, "CPU": own, "fixed": torch.ra
 def test_scripts_with_torch(project: Project) -> None:
     pytest.importorskip("torch", reason="torch's generators are looked at, and it is not installed")
     project.write("script.py", TORCH)
-    project.write("commands", f"{sys.executable} script.py\n" * RUNS)
-    project.duckrow("run", "--devices", "3", "--preload", "library,torch", "commands")
+    project.run("library,torch", *[f"{sys.executable} script.py"] * RUNS)
     found = project.found()
     assert len({run["CPU"] for run in found}) == RUNS
     assert len({run["fixed"] for run in found}) == 1
@@ -202,13 +205,13 @@ def test_tasks_of_gpu_task_scheduler(project: Project) -> None:
     project.write("task.py", TASK)
     project.write("script.py", f"from task import Task\n{SCHEDULE}")
     project.python("script.py")
-    check(project.found())
+    check(project.found(), are_forked=RUNS)
 
 
 def test_tasks_whose_class_stands_in_the_script(project: Project) -> None:
     project.write("script.py", MINE + TASK.replace(", mine", "").replace("mine.", "") + SCHEDULE)
     project.python("script.py")
-    check(project.found())
+    check(project.found(), are_forked=RUNS)
 
 
 HYDRA = """

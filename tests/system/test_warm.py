@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,26 @@ def test_a_forked_run_sees_what_a_cold_one_sees(warm: Duckrow) -> None:
         "gpus": "0",
         "stdin": "",
     }
+
+
+def test_where_python_writes_no_bytecode_libraries_are_compiled_once_and_runs_write_none(duckrow: Duckrow) -> None:
+    library = duckrow.work / "site-packages" / "slow_library.py"
+    library.parent.mkdir()
+    library.touch()
+    (duckrow.work / "look.py").write_text(
+        "import os, sys; print(sys.dont_write_bytecode, sys.pycache_prefix, os.environ.get('DUCKROW_BYTECODE'))"
+    )
+    cache = duckrow.work / "cache"
+    duckrow.env |= {"PYTHONDONTWRITEBYTECODE": "1", "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(library.parent)}
+    duckrow.up("--devices", "0")
+    warm_up(duckrow, "--preload", "slow_library")
+    duckrow("submit", "--wait", "--preload", "slow_library", "--", PYTHON, "look.py")
+    assert duckrow("logs", "last").stdout == "True None None\n"
+    assert [path.name for path in (cache / "duckrow").rglob("slow_library*")] == [
+        Path(cache_from_source(str(library))).name
+    ]
+    assert (cache / "duckrow" / "bytecode").stat().st_mode & 0o777 == 0o700
+    assert list(library.parent.iterdir()) == [library]
 
 
 def test_a_module_is_run_as_with_m(warm: Duckrow) -> None:
@@ -149,9 +170,12 @@ def begin_slow_runs(duckrow: Duckrow, runs: int) -> None:
     write_library(duckrow, "slow", SLOW)
     (duckrow.work / "run.py").write_text("import slow")
     duckrow.up("--slots", "4")
-    for _ in range(runs):
+    imports = duckrow.work / "imports"
+    for number in range(runs):
         duckrow.submit("--preload", "slow", "--", PYTHON, "run.py")
-    until(lambda: (duckrow.work / "imports").exists() and (duckrow.work / "imports").read_text() == "xx", "two imports")
+        if number == 0:
+            until(lambda: imports.exists() and imports.read_text() == "x", "the import of a run that is the only one")
+    until(lambda: imports.read_text() == "xx", "that of the parent")
 
 
 def test_runs_wait_for_their_preloaded_parent_instead_of_importing_the_same_beside_it(duckrow: Duckrow) -> None:
@@ -159,6 +183,15 @@ def test_runs_wait_for_their_preloaded_parent_instead_of_importing_the_same_besi
     (duckrow.work / "go").touch()
     duckrow("wait", "1-6")
     assert (duckrow.work / "imports").read_text() == "xx"
+
+
+def test_of_several_runs_that_came_together_the_first_waits_for_the_preloaded_parent_too(duckrow: Duckrow) -> None:
+    write_library(duckrow, "slow", SLOW)
+    (duckrow.work / "run.py").write_text("import slow")
+    (duckrow.work / "go").touch()
+    (duckrow.work / "list").write_text(f"{PYTHON} run.py\n" * 3)
+    duckrow("run", "--slots", "1", "--preload", "slow", "list")
+    assert (duckrow.work / "imports").read_text() == "x"
 
 
 def test_a_run_that_waits_for_its_preloaded_parent_can_be_killed_and_loses_nothing_with_the_daemon(

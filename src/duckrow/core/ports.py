@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duckrow.core.schedule.run_times import RunTimes
 
 RUNS_FOLLOW = "DUCKROW_RUNS_FOLLOW"
-"""A variable of jobs: more like this one follow, so what prepares their start is worth while from the first one on."""
+"""A variable of jobs: more like this one will come, so what prepares their start is worth while from the first on."""
 
 
 class StartOrder(NamedTuple):
@@ -27,6 +27,7 @@ class StartOrder(NamedTuple):
     folder: str  # the run's own folder; made before the attempt begins
     extra_environment: dict[bytes, bytes]  # what duckrow adds to the job's own
     gentle_environment: dict[bytes, bytes] = {}  # the same, unless the job sets it itself
+    runs_follow: bool = False  # others wait or run that can be preloaded with it
 
 
 class Started(NamedTuple):

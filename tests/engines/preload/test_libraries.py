@@ -119,7 +119,7 @@ def test_nobody_imports_a_module_of_the_project_where_only_libraries_may_be(
     write(project, mine_refused="raise AssertionError('it was executed')")
     tries = "try:\n    import mine_refused\nexcept Exception:\n    pass"
     write(project / "lib" / "site-packages", tries_it=tries, tries_not="")
-    monkeypatch.setattr(sys, "meta_path", [OnlyLibraries(), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [OnlyLibraries(lambda spec: None), *sys.meta_path])
     importlib.import_module("tries_not")
     with pytest.raises(OwnModule, match="it needs mine_refused, a module of the project"):
         importlib.import_module("tries_it")

@@ -55,12 +55,13 @@ class LocalEngine:
         link: KeeperLink,
         variables_of: Callable[[int], dict[str, str]],
         output: str = "log",
+        bytecode_folder: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._reactor = reactor
         self._folder = keepers_folder
         self._journal = link.journal
         self._link = link
-        self._preloaded = PreloadedParents(reactor)
+        self._preloaded = PreloadedParents(reactor, bytecode_folder)
         self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
         self._spawner = Spawner(link, variables_of, output, self._preloaded, self._groups)
         self._writes_logs = output == "log"

@@ -82,7 +82,8 @@ class Spawner:
         if job.preload is None or self._output == "terminal":
             return False
         self._go_to(job.cwd)
-        return self._preloaded.is_importing_for(job, self._shared_variables(job.environment_id))
+        base = self._shared_variables(job.environment_id)
+        return self._preloaded.is_importing_for(job, base, order.runs_follow)
 
     def make_ready(self, order: StartOrder) -> None:
         """Do what can be done before its turn comes, so that its devices wait less. What fails is tried again then.

@@ -33,10 +33,18 @@ def mps_server(root: str) -> MpsServer:
     return Mps(root)
 
 
+def _folder_for_bytecode() -> str | None:
+    from duckrow.store.folder.bytecode_folder import bytecode_folder  # few hosts preload, and fewer need it
+
+    return bytecode_folder()
+
+
 def local_host(
     database: Database, host: Host, offer: Offer, link: KeeperLink, observer: Observer, output: str = "log"
 ) -> LocalHost:
     reactor = EpollReactor()
-    engine = LocalEngine(reactor, host.folder.keepers, link, JobStore(database).environment, output)
+    engine = LocalEngine(
+        reactor, host.folder.keepers, link, JobStore(database).environment, output, _folder_for_bytecode
+    )
     loop = Loop(database, host, offer.seats, engine, reactor, gpu_reader, observer, offer.machine, mps_server)
     return LocalHost(loop, HostSignals(reactor, link.signals))

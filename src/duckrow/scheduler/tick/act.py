@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.job import QueuedJob
 from duckrow.core.ports import Engine, Observer, StartOrder
 from duckrow.scheduler.crashpoints import reach
 from duckrow.scheduler.hosts.host import Host
@@ -57,7 +60,15 @@ class ActPhase:
             jobs = len(self._state.live) + len(self._state.queue.jobs)
             gentle |= gentle_environment(attempt, len(self._state.seats), jobs)
         gentle |= self._sharing.variables(attempt)
-        return StartOrder(attempt, folder, extra_environment(attempt, folder, self._state.written_devices), gentle)
+        extra = extra_environment(attempt, folder, self._state.written_devices)
+        return StartOrder(attempt, folder, extra, gentle, self._runs_follow(attempt.job))
+
+    def _runs_follow(self, job: QueuedJob) -> bool:
+        if job.preload is None:
+            return False
+        others = chain((attempt.job for attempt in self._state.live.values()), self._state.queue.jobs)
+        shared = (job.preload, job.environment_id, job.cwd)
+        return any((other.preload, other.environment_id, other.cwd) == shared for other in others if other.id != job.id)
 
     def _new_port(self) -> int:
         port = free_port(self._state.ports)

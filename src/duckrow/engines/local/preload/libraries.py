@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 
 _OURS = ("duckrow", "hydra_plugins.duckrow_launcher")  # whether installed or in somebody's clone
@@ -30,12 +30,20 @@ class OwnModule(BaseException):
 
 
 class OnlyLibraries:
-    """The first finder of a preloaded parent: it refuses to import any module of the project."""
+    """The first finder of a preloaded parent: it refuses to import any module of the project.
+
+    `found` is called for each module that is imported, before its code is read or compiled.
+    """
+
+    def __init__(self, found: Callable[[ModuleSpec], object]) -> None:
+        self._found = found
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         spec = _find(name, path)
         if spec is not None and not is_ours(name) and not _is_library(spec):
             raise OwnModule(name)
+        if spec is not None:
+            self._found(spec)
         return spec
 
 

@@ -18,6 +18,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from importlib.util import cache_from_source
 from typing import Any
 
 if __name__ == "__main__":  # by its path: the files beside it have no package
@@ -43,6 +45,7 @@ EXIT_REQUEUE = 75
 READY = b"ready"
 _TAG = "DUCKROW_TAG"
 _NOTHING_LATER = "DUCKROW_NOTHING_LATER"  # set for ourselves alone
+_BYTECODE = "DUCKROW_BYTECODE"  # likewise, by the host
 _OWN_VARIABLES = frozenset(
     "CUDA_VISIBLE_DEVICES DUCKROW_JOB_ID DUCKROW_ATTEMPT DUCKROW_RUN_DIR DUCKROW_METRICS DUCKROW_ARRAY_INDEX"
     " DUCKROW_ARRAY_ID SLURM_ARRAY_TASK_ID SLURM_ARRAY_JOB_ID SLURM_JOB_ID MASTER_PORT".split()
@@ -57,9 +60,10 @@ def main() -> None:
     modules = [name for name in sys.argv[2].split(",") if name]
     tag_place = _place_of_tag()
     nothing_later = os.environ.pop(_NOTHING_LATER, None) is not None
-    why_cold = _warm_up(modules, sys.argv[3:], not nothing_later)
+    bytecode = os.environ.pop(_BYTECODE, "")
+    why_cold = _warm_up(modules, sys.argv[3:], not nothing_later, bytecode)
     if why_cold and _loaded_later() and not nothing_later:  # perhaps runs can be forked without these
-        os.execve(sys.executable, sys.orig_argv, {**os.environ, _NOTHING_LATER: "1"})
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, _NOTHING_LATER: "1", _BYTECODE: bytecode})
     _say(orders, why_cold)
     run = _serve(orders, tag_place)
     if run is not None:
@@ -69,15 +73,15 @@ def main() -> None:
 # -- becoming warm ----------------------------------------------------------------------------------------------------
 
 
-def _warm_up(modules: list[str], first: list[str], more: bool) -> str:
+def _warm_up(modules: list[str], first: list[str], more: bool, bytecode: str) -> str:
     """Import, ready for runs like this first one; why runs cannot be forked from here, or nothing.
 
-    `more`: also what these libraries load later.
+    `more`: also what these libraries load later. `bytecode`: where to keep what is compiled.
     """
     path = list(sys.path)
     sys.path.insert(0, os.getcwd())
     gc.disable()  # what is imported stays: to look for garbage again and again takes a sixth of the time
-    with _only_libraries(), _reads_of_own_variables() as read, noting_generators():
+    with _only_libraries(bytecode), _reads_of_own_variables() as read, noting_generators():
         why_cold = _import(modules, first[2:])
         if more and not why_cold:
             _import_later()
@@ -124,18 +128,29 @@ def _loaded_later() -> bool:
     return any(name in sys.modules for names in LOADED_LATER.values() for name in names)
 
 
-def _nothing(arguments: list[str]) -> list[str]:
+def _nothing(_: object) -> list[str]:
     return []
 
 
 @contextmanager
-def _only_libraries() -> Iterator[None]:
-    finder = OnlyLibraries()
+def _only_libraries(bytecode: str) -> Iterator[None]:
+    """`bytecode`: the folder for compiled modules, if Python must not write them beside their sources."""
+
+    def found(spec: ModuleSpec) -> None:
+        """Python reads or compiles it next. What is compiled beside its source is used, and never written there."""
+        if spec.has_location and spec.origin is not None and spec.origin.endswith(".py"):
+            sys.dont_write_bytecode, sys.pycache_prefix = before
+            if not os.path.exists(cache_from_source(spec.origin)):
+                sys.dont_write_bytecode, sys.pycache_prefix = False, bytecode
+
+    before = sys.dont_write_bytecode, sys.pycache_prefix
+    finder = OnlyLibraries(found if bytecode else _nothing)
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
+        sys.dont_write_bytecode, sys.pycache_prefix = before
 
 
 @contextmanager

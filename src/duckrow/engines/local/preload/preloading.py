@@ -30,6 +30,9 @@ _OLD_FORMAT = 2  # of marshal: every Python 3 reads it, whichever the job has
 _WORTH_IT = 2  # a preloaded parent for a single run would be a waste
 _SCRIPT = os.path.join(os.path.dirname(__file__), "preloaded_parent.py")
 
+BYTECODE = "DUCKROW_BYTECODE"
+"""The variable that tells a preloaded parent where to keep compiled modules; runs do not see it."""
+
 PARENT_TAG = b"nest"
 """The beginning of the tag of a preloaded parent and of its children that are not runs yet."""
 
@@ -119,8 +122,9 @@ def _send(channel: socket.socket, message: bytes, files: list[int]) -> None:
 
 
 class PreloadedParents:
-    def __init__(self, reactor: Reactor) -> None:
+    def __init__(self, reactor: Reactor, bytecode_folder: Callable[[], str | None]) -> None:
         self._reactor = reactor
+        self._bytecode_folder = bytecode_folder
         self.on_ready: Callable[[], None] = lambda: None
         self._parents: dict[_Key, _PreloadedParent] = {}
         self._wanted: Counter[_Key] = Counter()  # how many starts each would have served
@@ -130,13 +134,13 @@ class PreloadedParents:
     def pids(self) -> set[int]:
         return {parent.pid for parent in self._parents.values()} | self._ended
 
-    def is_importing_for(self, job: QueuedJob, base: Variables) -> bool:
+    def is_importing_for(self, job: QueuedJob, base: Variables, runs_follow: bool) -> bool:
         """Whether this job should wait for a preloaded parent that is importing; starts one if it is worth it.
 
         A cold start would not be faster, and many processes that import the same at once are slow.
         """
         command = _command_of(job, base)
-        parent = None if command is None else self._parent_of(command, job, base)
+        parent = None if command is None else self._parent_of(command, job, base, runs_follow)
         return parent is not None and not parent.ready
 
     def start(self, job: QueuedJob, base: Variables, extra: Variables, out: int, err: int) -> tuple[int | None, str]:
@@ -169,15 +173,17 @@ class PreloadedParents:
 
     # -- parents ----------------------------------------------------------------------------------------------
 
-    def _parent_of(self, command: PythonCommand, job: QueuedJob, base: Variables) -> _PreloadedParent | None:
+    def _parent_of(
+        self, command: PythonCommand, job: QueuedJob, base: Variables, runs_follow: bool
+    ) -> _PreloadedParent | None:
         key = _key_of(command, job)
         if key not in self._parents:
             self._wanted[key] += 1
-            if self._wanted[key] < _WORTH_IT and RUNS_FOLLOW.encode() not in base:
+            if self._wanted[key] < _WORTH_IT and not runs_follow and RUNS_FOLLOW.encode() not in base:
                 return None
             if len(self._parents) >= MOST_PARENTS and not self._end_oldest():
                 return None
-            parent = _begin(command, job.preload or "", base)
+            parent = _begin(command, job.preload or "", self._with_bytecode(base))
             if parent is None:
                 return None
             self._parents[key] = parent
@@ -185,6 +191,13 @@ class PreloadedParents:
             self._reactor.later(_IDLE_S, lambda: self._rest(key))
             self._reactor.later(_IMPORT_S, lambda: self._lose_patience(parent))
         return self._parents[key]
+
+    def _with_bytecode(self, base: Variables) -> Variables:
+        """Whose Python must write no bytecode keeps it in a folder of ours, and compiles a library only once."""
+        if not base.get(b"PYTHONDONTWRITEBYTECODE") or base.get(b"PYTHONPYCACHEPREFIX"):
+            return base
+        folder = self._bytecode_folder()
+        return base if folder is None else {**base, BYTECODE.encode(): os.fsencode(folder)}
 
     def _lose_patience(self, parent: _PreloadedParent) -> None:
         if not parent.ready:
