@@ -138,6 +138,33 @@ def test_who_wants_no_more_has_the_rest_cancelled(slots: QuietQueue, executor: E
         executor.submit(_root, 1)
 
 
+def test_nobody_is_told_that_jobs_are_held_while_they_are_cancelled(
+    slots: QuietQueue, executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks has the lock, and so has who cancels while jobs are held; afterwards, nobody asks for them."""
+    looked_with_lock: list[bool] = []
+    held_with_lock: list[bool] = []
+
+    def withdraw(future: JobFuture[Any]) -> bool:
+        is_held = slots.client.views([future.job.id])[0].held
+        held_with_lock.append(is_held and executor_module._cancelling._is_owned())  # type: ignore[attr-defined]
+        return was_withdraw(future)
+
+    was_withdraw = JobFuture.withdraw
+    monkeypatch.setattr(JobFuture, "withdraw", withdraw)
+    monkeypatch.setattr(
+        Attendance,
+        "look",
+        lambda *_: looked_with_lock.append(executor_module._cancelling._is_owned()),  # type: ignore[attr-defined]
+    )
+    future = executor.submit(_root, 1)
+    until(lambda: looked_with_lock, "a look")
+    assert future.cancel()
+    assert (held_with_lock, set(looked_with_lock)) == ([True], {True})
+    assert executor._may_start() == []
+    slots.write("UPDATE jobs SET state = 'done', outcome = 'killed'")
+
+
 def test_if_the_queue_cannot_be_watched_nobody_waits_for_ever(
     slots: QuietQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

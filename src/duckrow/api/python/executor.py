@@ -39,6 +39,9 @@ _AT_LEAST_S = 1.0  # how often it looks in any case
 _SHARE = 5  # a look that takes long is followed by a rest that is this many times as long
 _ONE_QUERY = 5000  # ids
 
+# Jobs that are being cancelled are held for a moment, of which nobody need be told.
+_cancelling = threading.RLock()
+
 # Options of Python's own executors, whose workers make many calls, and what to do here instead.
 _OF_POOLS = {
     "initializer": "Do it at the beginning of the function.",
@@ -97,7 +100,7 @@ def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
     pending = {future.job.id: future for future in futures if not future.done()}
     if not pending:
         return
-    with open_client(next(iter(pending.values())).job.home) as client:
+    with _cancelling, open_client(next(iter(pending.values())).job.home) as client:
         waiting = set_held(client, list(pending), True)  # so that none of them starts meanwhile
         withdrawn = [job_id for job_id in waiting if pending[job_id].withdraw()]
         if withdrawn:
@@ -202,7 +205,8 @@ class Executor(concurrent.futures.Executor):
                 try:
                     while True:
                         asked_s = self._look(client)
-                        attendance.look(self._may_start())
+                        with _cancelling:
+                            attendance.look(self._may_start())
                         lending.look(list(self._pending))
                         if not self._has_more():
                             return
@@ -213,9 +217,9 @@ class Executor(concurrent.futures.Executor):
             self._give_up(error)
 
     def _may_start(self) -> list[int]:
-        """Its jobs, but those that it holds back itself: nobody need be told of them."""
+        """Its jobs, but those that it holds back itself, and cancelled ones: nobody need be told of them."""
         with self._lock:
-            return [job_id for job_id in self._pending if job_id not in self._held]
+            return [id for id, future in self._pending.items() if id not in self._held and not future.cancelled()]
 
     def _has_more(self) -> bool:
         with self._lock:
