@@ -6,6 +6,7 @@ import os
 import subprocess
 
 from duckrow.engines.local.processes.processes import TAG
+from duckrow.kernel.process import environment_of
 from tests.conftest import is_running, kill_if_there, until
 
 
@@ -26,6 +27,9 @@ class Begin:
             text=True,
         )
         self._begun.append(process)
+        if tag:  # for a moment, a process that begins shows no environment at all
+            tagged = f"{TAG}={tag}".encode()
+            until(lambda: tagged in environment_of(process.pid) or not is_running(process.pid), "its tag")
         return process
 
     def shell(self, script: str, tag: str = "", session: bool = False) -> tuple[int, int]:

@@ -183,9 +183,8 @@ def test_a_lined_up_job_that_lasts_more_than_a_moment_takes_another_device_that_
 
 def test_nobody_is_lined_up_before_it_is_known_how_long_jobs_take(make_queue: MakeQueue) -> None:
     queue = make_queue(slots(1))
-    for _ in range(4):
-        queue.add(succeeds(after_s=0.001))
-    queue.passes(1)
+    queue.add(succeeds(after_s=0.001))
+    queue.passes(0.5)
     queue.add(runs())
     waiting = queue.add(succeeds(after_s=0.001))
     queue.passes(0.01)

@@ -6,7 +6,8 @@ import math
 
 from duckrow.core.schedule.decide import BRISK_S, SHORT_S, line_length
 
-_LATEST = 5  # ends decide how long jobs take; with fewer, nothing is known
+_LATEST = 5  # ends decide how long jobs take
+_FEWEST = 2  # ends tell something; if they mislead, those that were lined up go back to the queue in a moment
 _FRESH_S = 1.0  # a job whose namesakes ended longer ago, or never, may be of another kind: nobody waits behind it
 _MOST_NAMES = 100
 
@@ -28,7 +29,7 @@ class LinePace:
     @property
     def length(self) -> int:
         """How many jobs may be lined up behind each attempt."""
-        return line_length(self._pace_s) if self._ends == _LATEST else 0
+        return line_length(self._pace_s) if self._ends >= _FEWEST else 0
 
     @property
     def is_brisk(self) -> bool:
