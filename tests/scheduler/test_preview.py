@@ -34,7 +34,7 @@ def queue(make_queue: MakeQueue, monkeypatch: pytest.MonkeyPatch) -> Queue:
 
 def where(*specs: JobSpec, last_freed_first: bool = False) -> list[str]:
     """The GPUs of each; `waits` if it would not start now."""
-    starts = preview.first_starts(specs, OFFER, last_freed_first)
+    starts = preview.preview(specs, OFFER, last_freed_first).starts
     return ["+".join(starts[number]) if number in starts else "waits" for number in range(len(specs))]
 
 
@@ -75,6 +75,17 @@ def test_known_memory_counts(queue: Queue) -> None:
 def test_nothing_starts_while_the_queue_is_paused(queue: Queue) -> None:
     JobStore(queue.database).pause("")
     assert where(job(), job()) == ["waits", "waits"]
+
+
+def test_if_none_starts_it_says_why(queue: Queue) -> None:
+    wants = job(Needs(gpu_mem_mb=10_000))
+    assert preview.preview([wants], OFFER).waits_for == []
+    for gpu in ("0", "1"):
+        queue.machine.strangers_mb[gpu] = {1: 20_000}
+    needs, gpu_0, _ = preview.preview([wants], OFFER).waits_for
+    assert (needs, gpu_0) == ("it needs 9.8G on a GPU", "GPU 0 has 3.7G free, others use 19.5G of it")
+    JobStore(queue.database).pause("")
+    assert preview.preview([wants], OFFER).waits_for == ["everything is paused"]
 
 
 def test_a_full_project_waits(queue: Queue) -> None:

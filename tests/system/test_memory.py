@@ -191,7 +191,8 @@ def test_jobs_that_allocate_late_do_not_run_out_of_memory(
 def test_when_packing_the_first_wave_learns(duckrow: Duckrow, gpus: FakeGpus) -> None:
     """It is tried out at once, four on each GPU, and two have room: the others know better the second time."""
     add(gpus, 3)
-    duckrow("run", "--pack", stdin=lines(gpus.job("--ramp", "0.7:8500", "--until-read"), 12))
+    run = duckrow("run", "--pack", stdin=lines(gpus.job("--ramp", "0.7:8500", "--until-read"), 12))
+    assert "each job: part of a GPU, by memory" in run.stderr
     assert outcomes(duckrow) == {"succeeded": 12}
     first_wave = attempts(duckrow)[:3]
     assert [list(holds) for _, _, _, holds, _ in first_wave] == [["0"], ["1"], ["2"]]

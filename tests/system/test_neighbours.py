@@ -20,7 +20,7 @@ from tests.system.test_run import said
 
 pytest_plugins = ("tests.fake_nvml.plugin",)
 
-WAITS = "waiting for a free device"
+WAITS = "waiting"
 
 pytestmark = needs_other_users
 

@@ -126,12 +126,23 @@ def test_one_command_waits_for_a_free_gpu(duckrow: Duckrow) -> None:
     duckrow.wait_for(1, "running")
     second = duckrow.spawn("run", "--devices", "0", "--", "echo ran >> out", stderr=subprocess.PIPE)
     assert second.stderr
-    assert b"waiting for a free device" in second.stderr.readline()
+    assert b"duckrow: waiting: " in second.stderr.readline()
     assert not (duckrow.work / "out").exists()
     gate.touch()
     assert (first.wait(DEADLINE_S), second.wait(DEADLINE_S)) == (0, 0)
     second.stderr.close()
     assert lines_of(duckrow.work / "out") == ["ran"]
+
+
+def test_one_command_says_that_it_waits_for_a_pause_and_is_dropped_with_ctrl_c(duckrow: Duckrow) -> None:
+    duckrow("pause")
+    run = duckrow.spawn("run", "--slots", "1", "--", "true", stderr=subprocess.PIPE)
+    assert run.stderr
+    assert b"everything is paused, so nothing starts" in run.stderr.readline()
+    run.send_signal(signal.SIGINT)
+    assert run.wait(DEADLINE_S) == 130
+    run.stderr.close()
+    assert duckrow.sql("SELECT outcome FROM jobs") == [("skipped",)]
 
 
 def test_one_command_has_the_terminal(duckrow: Duckrow) -> None:

@@ -37,6 +37,17 @@ def test_what_is_printed_can_be_piped_and_means_the_same(duckrow: Duckrow) -> No
 SWEEP = ["sweep", "echo {x} >> ran; test {x} != 2 || test -e fixed", "-p", "x"]
 
 
+def test_a_sweep_that_is_still_run_elsewhere_is_refused_with_the_reason(duckrow: Duckrow) -> None:
+    command = [f"{GATED}; echo {{x}}", "-p", "x"]
+    duckrow("ls")  # makes the database
+    first = duckrow.spawn("sweep", *command, "1", "--run", "--slots", "1", stderr=subprocess.DEVNULL)
+    duckrow.wait_for(1, "running")
+    refused = duckrow("sweep", *command, "2", "--run", "--slots", "1", ok=False)
+    assert (refused.returncode, "has not ended" in refused.stderr) == (2, True)
+    (duckrow.work / "gate").touch()
+    assert first.wait(DEADLINE_S) == 0
+
+
 def test_a_sweep_that_is_run_here_tells_its_failures_and_how_to_go_on(duckrow: Duckrow) -> None:
     done = duckrow(*SWEEP, "1..3", "--run", "--slots", "2", ok=False)
     assert done.returncode == 1

@@ -65,6 +65,7 @@ class Offer(NamedTuple):
     is_limited: bool = False  # to the GPUs in the user's CUDA_VISIBLE_DEVICES
     notes: tuple[str, ...] = ()  # what else the user should know about it, in sentences
     written: Mapping[str, str] = {}  # named GPU -> how the user wrote it
+    is_unseen: bool = False  # jobs ask for memory, and no driver tells what is used of these GPUs
 
 
 def offer_of(
@@ -111,7 +112,9 @@ def offer_of(
         seats += cpu_seats(slots or cores(), first=sum(seat.is_cpu for seat in seats), side=with_cpu_slots)
     known = {device.name: device.memory_mb for device in found if device.memory_mb is not None}
     machine = machine._replace(total_mb={**known, **_by_name(sizes, there)})
-    return Offer(seats, machine, finds and VISIBLE in os.environ, tuple(notes), written)
+    offered = {device for seat in seats if not seat.is_cpu for device in seat.devices}
+    is_unseen = by_memory and offered.isdisjoint(device.name for device in there)
+    return Offer(seats, machine, finds and VISIBLE in os.environ, tuple(notes), written, is_unseen)
 
 
 def _by_name(sizes: Mapping[str, int], there: Sequence[Gpu]) -> dict[str, int]:

@@ -29,6 +29,17 @@ DAEMON = 1
 
 _SERVES, _SETTLES = "daemon", "settling"  # kinds of that row
 
+_NOT_RESUMED = "--"
+
+
+def never_resumed(source: str) -> str:
+    """What is kept as the source of a run that nobody can resume: a list with --once, or one command in a terminal."""
+    return f"{_NOT_RESUMED}{source}"
+
+
+def can_be_resumed(source: str) -> bool:
+    return not source.startswith(_NOT_RESUMED)
+
 
 class HostRow(NamedTuple):
     id: int
@@ -42,6 +53,11 @@ class HostRow(NamedTuple):
     boot_id: str
     started_at: float | None
     ended_at: float | None
+
+    @property
+    def list_file(self) -> str:
+        """Whose commands it runs; empty: none."""
+        return self.source.removeprefix(_NOT_RESUMED)
 
     @property
     def is_open(self) -> bool:

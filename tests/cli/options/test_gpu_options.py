@@ -40,6 +40,7 @@ def test_a_run_begins_by_saying_what_each_job_gets(duckrow: Duckrow) -> None:
             ("--devices", "0,1,5", "--gpus", "2"),
             ("--devices", "0+1", "2+3"),
             ("--devices", "0:24G", "--gpu-mem", "1G"),
+            ("--devices", "0:24G", "--pack"),
         )
     ]
     assert said == [
@@ -47,8 +48,15 @@ def test_a_run_begins_by_saying_what_each_job_gets(duckrow: Duckrow) -> None:
         "duckrow: each job: 2 GPUs, out of 0-1,5.",
         "duckrow: each job: 2 GPUs, out of 0-3.",
         "duckrow: each job: part of a GPU, by memory, out of 0.",
+        "duckrow: each job: 1 GPU, out of 0.",
     ]
     assert "each job" not in duckrow("run", "--slots", "1", stdin="true").stderr
+
+
+def test_who_packs_where_no_driver_tells_what_jobs_use_is_told(duckrow: Duckrow) -> None:
+    told = "duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G\n"
+    for words, is_told in ((["--pack"], True), (["--gpu-mem", "auto"], True), (["--gpu-mem", "1G"], False)):
+        assert (told in duckrow("run", "--devices", "0:24G", *words, stdin="true").stderr) is is_told
 
 
 def test_a_job_without_a_gpu_asks_for_a_cpu_slot(duckrow: Duckrow) -> None:

@@ -140,16 +140,44 @@ def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
             assert "Omit --resume, or omit --dry-run." in refused.stderr
 
 
-def test_one_command_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
-    refused = duckrow("run", "--slots", "1", "--resume", "--", "true", ok=False)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--resume"],
+        ["--delimiter", "%%"],
+        ["--format", "json"],
+        ["--announce", "{command}"],
+        ["--events", "events"],
+        ["--table"],
+    ],
+)
+@pytest.mark.parametrize("where", [["--slots", "1"], ["--on", "slurm"]])
+def test_one_command_does_not_ignore_what_is_for_a_list(
+    duckrow: DryDuckrow, words: list[str], where: list[str]
+) -> None:
+    refused = duckrow("run", *where, *words, "--", "true", ok=False)
     assert refused.returncode == 2
-    assert "--resume is for a list of jobs." in refused.stderr
+    assert refused.stderr.startswith(f"duckrow: {words[0]}")
+    assert "is for a list of jobs. Omit it with a command after --." in refused.stderr
+
+
+@pytest.mark.parametrize("where", [["--slots", "1"], ["--on", "slurm"]])
+def test_a_list_and_a_command_are_not_both_run(duckrow: DryDuckrow, where: list[str]) -> None:
+    refused = duckrow("run", *where, write(duckrow, "true\n"), "--", "true", ok=False)
+    assert refused.returncode == 2
+    assert "or a command after --, not both." in refused.stderr
+
+
+def test_one_command_takes_the_device_that_was_listed_last_if_asked_to(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--devices", "0,1", "--lifo", "--", "true")
+    assert places(duckrow) == [["1"]]
 
 
 def test_a_dry_run_says_if_nothing_would_start_now(duckrow: DryDuckrow) -> None:
     duckrow("pause")
     shown = duckrow("run", "--devices", "0,1", "--dry-run", stdin="a\nb\n")
-    assert shown.stderr == "duckrow: 2 jobs on 2 places. None of them would start now. Nothing was run.\n"
+    none_now = "None of them would start now: everything is paused."
+    assert shown.stderr == f"duckrow: 2 jobs on 2 places. {none_now} Nothing was run.\n"
 
 
 def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: DryDuckrow) -> None:
@@ -219,6 +247,16 @@ def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None
     duckrow("run", "--slots", "2", file)
     assert refused[0].returncode == 2
     assert "has not ended" in refused[0].stderr
+
+
+def test_a_list_that_is_run_once_is_nothing_to_resume(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "true\n")
+    duckrow("run", "--slots", "1", "--once", "--name", "only", file)
+    for words in (["--resume", file], ["--resume=only"]):
+        refused = duckrow("run", "--slots", "1", *words, ok=False)
+        assert (refused.returncode, "There is no earlier run" in refused.stderr) == (2, True)
+    refused = duckrow("run", "--slots", "1", "--once", "--resume", file, ok=False)
+    assert "Omit --resume, or omit --once." in refused.stderr
 
 
 def test_one_command_in_a_terminal_is_nothing_to_resume(duckrow: DryDuckrow) -> None:

@@ -76,6 +76,13 @@ def test_a_file_may_say_how_to_draw(duckrow: DryDuckrow) -> None:
     assert duckrow("sweep", "--from", "s.yaml").stdout == typed
 
 
+@pytest.mark.parametrize("words", [["--run", "--slots", "1"], ["--submit"]])
+def test_a_sweep_that_can_never_start_leaves_nothing_to_resume(duckrow: DryDuckrow, words: list[str]) -> None:
+    refused = duckrow("sweep", "f {x}", "-p", "x", "1", *words, "--cpus", "100000", ok=False)
+    assert (refused.returncode, "can ever start" in refused.stderr or "never start" in refused.stderr) == (2, True)
+    assert duckrow.sql("SELECT count(*) FROM sweeps") == [(0,)]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -87,6 +94,7 @@ def test_a_file_may_say_how_to_draw(duckrow: DryDuckrow) -> None:
         (["f {x}", "-p", "x", "1", "-p", "x", "2"], "The parameter 'x' is given twice"),
         (["f {x}", "-p", "x", "log:1..2"], "--n-samples"),
         (["f {x}", "-p", "x", "1", "--run", "--submit"], "Either --run or --submit"),
+        (["f {x}", "-p", "x", "1", "--run", "--dry-run"], "--dry-run prints the commands and runs none."),
         (["f {x}", "-p", "x", "1", "--submit", "--devices", "0"], "How many each run gets is --gpus."),
         (["--from", "no.yaml"], "The file no.yaml cannot be read"),
         (["--from", "bad.txt"], "must end in .yaml"),

@@ -19,6 +19,7 @@ from duckrow.core.schedule.placement import place, refusal
 from tests.core.language import WAITS, cpus, expect, gpus, groups, job, side_cpus, taken
 
 HALF = WHOLE // 2
+ADD_SLOTS = "Add CPU slots with --slots, or let it ask for a GPU."
 
 
 def test_jobs_start_on_the_gpus_in_their_order() -> None:
@@ -173,8 +174,8 @@ def test_a_device_is_given_out_once_and_what_is_booked_is_not_touched() -> None:
         (3, gpus(2), "It asks for 3 GPUs, but there are 2: 0, 1. Ask for at most 2."),
         (1, cpus(4), "It asks for 1 GPU, but there is none here, only 4 CPU slots. Omit --gpus."),
         (2, cpus(1), "It asks for 2 GPUs, but there is none here, only 1 CPU slot. Omit --gpus."),
-        (0, gpus(2), "It asks for no GPU, but there is no CPU slot beside the 2 GPUs. Omit --cpu."),
-        (0, gpus(1), "It asks for no GPU, but there is no CPU slot beside the 1 GPU. Omit --cpu."),
+        (0, gpus(2), f"It asks for no GPU, but there is no CPU slot beside the 2 GPUs. {ADD_SLOTS}"),
+        (0, gpus(1), f"It asks for no GPU, but there is no CPU slot beside the 1 GPU. {ADD_SLOTS}"),
         (1, groups("0+1", "2+3"), "It asks for 1 GPU, but jobs get one of these groups: 0+1 2+3."),
         (2, groups("0", "0"), "It asks for 2 GPUs, but there is 1: 0. Ask for at most 1."),
     ],

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from duckrow.core.devices.needs import Needs
 from duckrow.core.devices.policy import Policy
 from duckrow.core.memory.observation import LOOK_S
 from duckrow.scheduler.devices import people
@@ -171,3 +172,19 @@ def test_an_attempt_without_a_gpu_that_uses_one_is_told_of(make_queue: MakeQueue
     job = queue.add(fails(after_s=200, gpu_mb=((0.0, 3000),), uses=("0",)), gpus=0)
     queue.passes(300)
     assert any("no GPU" in detail and "GPU 0" in detail for detail in queue.details(job))
+
+
+@pytest.mark.parametrize(
+    ("needs", "reason"),
+    [
+        (Needs(cpus=3), "it needs 3 cores; 1 of 4 are free"),
+        (Needs(mem_mb=6144), "it needs 6G of memory; 2G of 8G are free"),
+    ],
+)
+def test_it_names_the_cores_or_the_memory_that_are_missing(make_queue: MakeQueue, needs: Needs, reason: str) -> None:
+    queue = make_queue(slots(2), cpus=4, mem_mb=8192)
+    for _ in range(2):
+        queue.add(runs(), needs=needs)
+    queue.passes(1)
+    loop = queue.host().loop
+    assert why_nothing_starts(loop.state, loop.watch) == [reason]

@@ -13,6 +13,7 @@ from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import Policy
 from duckrow.scheduler.devices.drains import Drains
+from duckrow.scheduler.hosts import chosen_devices
 from duckrow.scheduler.hosts.chosen_devices import DeviceChoice, keep, no_longer_chosen, remembered
 from duckrow.scheduler.state.host_state import HostState
 from duckrow.store.folder.state_folder import Folder
@@ -53,11 +54,20 @@ def test_what_a_person_chose_is_chosen_again(database: Database) -> None:
     ],
 )
 def test_what_was_chosen_and_is_not_named_again_is_told(
-    database: Database, now: DeviceChoice, given_up: list[str]
+    database: Database, monkeypatch: pytest.MonkeyPatch, now: DeviceChoice, given_up: list[str]
 ) -> None:
+    monkeypatch.setattr(chosen_devices, "cores", lambda: 8)
     assert no_longer_chosen(database, now) == []
     keep(database, DeviceChoice(["0", "1"], 4, 2, policy=Policy(max_gpus=1)))
     assert no_longer_chosen(database, now) == given_up
+
+
+def test_slots_that_a_daemon_with_gpus_has_in_any_case_are_not_given_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chosen_devices, "cores", lambda: 4)
+    keep(database, DeviceChoice(slots=4))
+    assert no_longer_chosen(database, DeviceChoice(["0"])) == []
 
 
 def test_a_choice_that_an_older_version_wrote_is_read(database: Database) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -97,7 +96,9 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     on, asked = take_slurm_options(values)
     given = take_run_options(values, gpus)
     words = ctx.meta.get("duckrow.command")
-    _check_resume(given, words)
+    _check_resume(given)
+    if words is not None:
+        _check_one_command(file, given)
     if on is not None:
         from duckrow.cli.runs.slurm import run_on_cluster
 
@@ -107,9 +108,26 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     return run_commands(file, given, options, words)
 
 
-def _check_resume(given: RunOptions, words: Sequence[str] | None) -> None:
+def _check_resume(given: RunOptions) -> None:
     """Here or on a cluster: what --resume would run is known only when it does."""
     if given.resumed is not None and given.dry_run:
         raise UsageError("--dry-run shows a whole list, not what is left of one. Omit --resume, or omit --dry-run.")
-    if given.resumed is not None and words is not None:
-        raise UsageError("--resume is for a list of jobs. Omit it with a command after --.")
+    if given.resumed is not None and given.once:
+        raise UsageError("--once keeps nothing that could be resumed. Omit --resume, or omit --once.")
+
+
+def _check_one_command(file: str | None, given: RunOptions) -> None:
+    """Here or on a cluster: with a command after --, there is no list."""
+    if file is not None:
+        raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
+    of_a_list = {
+        "--resume": given.resumed,
+        "--delimiter": given.delimiter,
+        "--format json": given.form == "json",
+        "--announce": given.announce,
+        "--events": given.events,
+        "--table": given.watch.table,
+    }
+    for option, typed in of_a_list.items():
+        if typed:
+            raise UsageError(f"{option} is for a list of jobs. Omit it with a command after --.")

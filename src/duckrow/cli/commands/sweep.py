@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,7 @@ def _is_option(word: str) -> bool:
 @click.option("--seed", type=int, metavar="N", help="Same seed, same points in the same order.  [default: 0]")
 @click.option("--run", "here", is_flag=True, help="Run them here and now, like `duckrow run`.")
 @click.option("--submit", "queue", is_flag=True, help="Add them to the daemon's queue.")
+@click.option("--dry-run", is_flag=True, hidden=True)  # as without --run or --submit
 @click.option("--resume", is_flag=True, help="Continue the last sweep of this folder, or the one given with --name.")
 @click.option("--root", type=click.Path(), help=f"Where to create the runs' folders.  [default: ./{DEFAULT_ROOT}]")
 @click.option("--snapshot", is_flag=True, help="Copy the code first, so that later edits do not change it.")
@@ -131,6 +133,8 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     on, asked = take_slurm_options(values)
     words, grids = ctx.meta.get("duckrow.command"), ctx.meta["duckrow.grids"]
     given = take_sweep_options(values, gpus, pattern=pattern, command_words=words, grids=grids)
+    if given.dry_run and (given.here or given.queue or given.resume):
+        raise UsageError("--dry-run prints the commands and runs none. Omit it, or omit --run, --submit and --resume.")
     if given.here and given.queue:
         raise UsageError("Either --run or --submit, not both.")
     if given.queue and given.devices.is_chosen:
@@ -263,7 +267,8 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
 
     settings = Settings()
     devices = given.devices.with_settings(settings)
-    offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
+    with _forgotten_if_refused(sweeps, sweep):
+        offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, given)
     handle = handle_of(sweeps.client, sweep)
@@ -289,7 +294,19 @@ def _send(
 
 def _submit(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
     specs = _prepare(sweeps, sweep, todo, options, given)
-    return _tell_of(sweep, sweeps.submit(specs, todo, dict(options.variables)), given.as_json)
+    with _forgotten_if_refused(sweeps, sweep):
+        ids = sweeps.submit(specs, todo, dict(options.variables))
+    return _tell_of(sweep, ids, given.as_json)
+
+
+@contextmanager
+def _forgotten_if_refused(sweeps: Sweeps, sweep: SweepRow) -> Iterator[None]:
+    """A sweep without runs would be the one that --resume finds."""
+    try:
+        yield
+    except UsageError:
+        sweeps.forget_empty(sweep)
+        raise
 
 
 def _tell_of(sweep: SweepRow, ids: list[int], as_json: bool) -> int:

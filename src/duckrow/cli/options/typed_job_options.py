@@ -50,22 +50,26 @@ class JobOptions:
         """Whether jobs request GPU memory, so that they may share GPUs."""
         return self.pack or self.gpu_mem is not None or self.total_gpu_mem is not None
 
+    @property
+    def learns_memory(self) -> bool:
+        """Whether nobody says how much: duckrow sees it."""
+        return self.pack or self.gpu_mem == AUTO
+
     def needs(
         self, cwd: str, command: str, pattern: str | None = None, point: Mapping[str, Any] | None = None
     ) -> Needs:
         if not (self.by_memory or self.cpus or self.mem or self.mem_limit or self.memory_params):
             return NO_NEEDS
-        auto = self.pack or self.gpu_mem == AUTO
         if self.pack and self.gpu_mem not in (None, AUTO):
             raise UsageError("Either --pack, which learns what a job needs, or --gpu-mem with a size.")
         deciding = [name.strip() for name in (self.memory_params or "").split(",") if name.strip()]
         return Needs(
             gpu_mem_mb=self.gpu_mem if isinstance(self.gpu_mem, int) else None,
             total_gpu_mem_mb=self.total_gpu_mem,
-            auto=auto,
+            auto=self.learns_memory,
             **(
                 recipe_here(cwd, command, pattern, deciding, point)._asdict()
-                if auto or self.gpu_mem is not None
+                if self.learns_memory or self.gpu_mem is not None
                 else {}
             ),
             cpus=self.cpus,

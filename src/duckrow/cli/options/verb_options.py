@@ -98,6 +98,7 @@ class SweepOptions(NamedTuple):
     seed: int | None
     here: bool  # --run
     queue: bool  # --submit
+    dry_run: bool  # neither of them
     resume: bool
     root: str | None
     snapshot: bool

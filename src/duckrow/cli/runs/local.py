@@ -59,10 +59,8 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
     )
     given = given._replace(watch=given.watch.with_settings(settings))
     if words is not None:
-        if given.announce or given.events:
-            raise UsageError("--announce and --events are for a list of jobs. Omit them with a command after --.")
-        spec = _spec_here(words, file, given.gpu_count, options)
-        return _dry_run([spec], offer, given.lifo) if given.dry_run else _run_here(spec, offer, options)
+        spec = _spec_here(words, given.gpu_count, options)
+        return _dry_run([spec], offer, given.lifo) if given.dry_run else _run_here(spec, offer, options, given.lifo)
     spec_of = spec_maker(given, options, offer.seats, offer.machine)
     if given.dry_run:
         return _dry_run_list(file, offer, given, spec_of)
@@ -126,6 +124,7 @@ def _run_list(
         output="inherit" if given.watch.passthrough else "log",
         max_failures=given.watch.max_failures,
         on_event=view.event,
+        once=given.once,
     )
     view.attach(run)
     run.by_memory = options.by_memory
@@ -150,10 +149,13 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
     gpus = list(dict.fromkeys(device for seat in seats for device in seat.devices))
     sizes = sorted({seat.gpu_count for seat in seats}) if given.gpu_count is None else [given.gpu_count]
     each = f"{' or '.join(map(str, sizes))} {'GPU' if sizes == [1] else 'GPUs'}"
-    if options.by_memory:
+    learns_nothing = options.learns_memory and offer.is_unseen
+    if options.by_memory and not learns_nothing:
         each = f"part of {'a GPU' if sizes == [1] else each}, by memory"
     limit = " (CUDA_VISIBLE_DEVICES)" if offer.is_limited else ""
     say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
+    if learns_nothing:
+        say("duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G")
 
 
 def _again(run: ForegroundRun, given: RunOptions) -> list[str]:
@@ -252,15 +254,13 @@ def _packing(run: ForegroundRun, view: RunView) -> str:
     return f"packed: {at_a_time:.1f} jobs at a time on {plural(len(gpus), 'GPU')}, on average."
 
 
-def _spec_here(words: Sequence[str], file: str | None, gpus: int | None, options: JobOptions) -> JobSpec:
+def _spec_here(words: Sequence[str], gpus: int | None, options: JobOptions) -> JobSpec:
     """The one command after --."""
-    if file is not None:
-        raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
     # The program replaces its shell, which otherwise would die of a Ctrl-C that the program handles.
     return options.spec(command_of(words) if len(words) == 1 else f"exec {command_of(words)}", gpus)
 
 
-def _run_here(spec: JobSpec, offer: Offer, options: JobOptions) -> int:
+def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first: bool) -> int:
     """One command in this terminal: its input, its output, its exit code."""
     view = RunView(tells_exit_codes=False)
     run = open_run(
@@ -270,13 +270,18 @@ def _run_here(spec: JobSpec, offer: Offer, options: JobOptions) -> int:
         name=options.name,
         environment=inherited_environment(dict(options.variables)),
         output="terminal",
-        on_event=lambda what, detail: view.event(what, detail) if what == "waiting" else None,
+        on_event=lambda what, detail: view.event(what, detail) if what in ("waiting", "paused") else None,
     )
     view.attach(run)
+    if last_freed_first:
+        run.last_freed_first()
     run.take([spec.command])
     run.go()
+    never_began = _left(run, view)
+    if never_began:
+        run.drop_rest()  # whoever gives up waiting wants it no more
     run.close()
-    if _left(run, view):
+    if never_began:
         return EXIT_INTERRUPTED
     return EXIT_FAILED if view.last_code is None else view.last_code
 
@@ -295,14 +300,15 @@ def _dry_run_list(file: str | None, offer: Offer, given: RunOptions, spec_of: Ca
 
 def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool, refused: int = 0) -> int:
     """Say what would run where."""
-    from duckrow.scheduler.simulation.preview import first_starts
+    from duckrow.scheduler.simulation.preview import preview
 
-    starts = first_starts(specs, offer, last_freed_first)
+    starts, waits_for = preview(specs, offer, last_freed_first)
     for number, spec in enumerate(specs):
         where = describe_devices(starts[number]) if number in starts else "next free"
         limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
         print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    now = "" if starts or not specs else " None of them would start now."
+    why = f": {'; '.join(waits_for)}" if waits_for else ""
+    now = "" if starts or not specs else f" None of them would start now{why}."
     not_taken = f", {refused} refused" if refused else ""
     places = plural(len(offer.seats), "place")
     say(f"duckrow: {plural(len(specs), 'job')} on {places}{not_taken}.{now} Nothing was run.")

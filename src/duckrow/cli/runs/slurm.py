@@ -57,7 +57,6 @@ def run_on_cluster(
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
         return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
-    given = given if words is None else given._replace(form="commands")
     request = read_request(on, asked)
     commands = all_commands(file, given.delimiter) if words is None else [command_of(words)]
     specs = list(map(spec_maker(given, options), commands))

@@ -28,7 +28,8 @@ def left_by_runs(runs: Sequence[EndedRun]) -> list[str]:
     """The jobs that ended runs have left behind, and what to type to continue or drop them."""
     lines = [
         f"{run.name} has ended with {plural(run.jobs, 'job')} left. "
-        f"Continue: duckrow run --resume={run.name}. Drop: duckrow clean --run {run.name}"
+        f"{f'Continue: duckrow run --resume={run.name}. ' if run.can_be_resumed else ''}"
+        f"Drop: duckrow clean --run {run.name}"
         for run in runs[-_RUNS_TOLD:]
     ]
     older = runs[:-_RUNS_TOLD]

@@ -94,12 +94,13 @@ class RunView(Observer):
             project = "" if "" in detail else detail[0]
             self.tell(f"{project or 'everything'} is paused, so nothing starts. To continue: {resume_command(project)}")
         elif what == "waiting":
-            self.tell(f"waiting for a free device: {'; '.join(detail)}. `duckrow gpus` shows who has them.")
+            self.tell(f"waiting: {'; '.join(detail)}. `duckrow ls` shows what runs, `duckrow gpus` who has the GPUs.")
         elif what == "gave-up":
             self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
         elif what == "interrupted" and detail == 1:
             again = "" if self.run.hung_up else f" Press Ctrl-C again to stop {them}."
-            self.tell(f"starting nothing more; {plural(running, 'running job')} may finish.{again}")
+            rest = f"; {plural(running, 'running job')} may finish.{again}" if running else "."
+            self.tell(f"starting nothing more{rest}")
         elif what == "interrupted" and detail == 2:
             self.tell(f"stopping {plural(running, 'running job')}. Press Ctrl-C again to kill {them} at once.")
 

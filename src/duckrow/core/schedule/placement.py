@@ -222,7 +222,8 @@ def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str]) -> s
     cpu_slots = sum(seat.is_cpu for seat in seats)
     asked = plural(gpus or 0, "GPU")
     if gpus == 0:
-        return f"It asks for no GPU, but there is no CPU slot beside the {plural(len(names), 'GPU')}. Omit --cpu."
+        there = f"there is no CPU slot beside the {plural(len(names), 'GPU')}"
+        return f"It asks for no GPU, but {there}. Add CPU slots with --slots, or let it ask for a GPU."
     if not names:
         return f"It asks for {asked}, but there is none here, only {plural(cpu_slots, 'CPU slot')}. Omit --gpus."
     sizes = sorted({seat.gpu_count for seat in seats if not seat.is_cpu})

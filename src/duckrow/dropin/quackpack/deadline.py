@@ -48,7 +48,7 @@ class Deadline:
         client = Client()
         try:
             for run in client.living_hosts():
-                if run.source != self._list_file:
+                if run.list_file != self._list_file:
                     continue
                 jobs = client.of_host(run.id)
                 rest = [job.id for job in jobs if job.state != State.DONE and job.id not in self._told]

@@ -18,10 +18,11 @@ from duckrow.store.attempts.events import EventStore
 
 
 def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
-    """What the first job in the queue waits for, as in `duckrow why`; empty if it waits for no device."""
+    """What the first job in the queue waits for, as in `duckrow why`: devices, cores, memory; empty: none of these."""
     job = state.first_in_queue
     if job is None:
         return []
+    machine = state.reading.seen_machine
     reasons = explain(
         WaitingJob(
             ask=watch.ask_of(job),
@@ -39,7 +40,8 @@ def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
             turn=Turn(job.id, job.priority, job.created_at),
             ahead=(),
             ahead_count=0,
-            machine=state.reading.seen_machine,
+            machine=machine,
+            room=state.limits.of_machine(machine, state.live.values()),
         )
     )
     return [] if reasons == [SOON] else reasons

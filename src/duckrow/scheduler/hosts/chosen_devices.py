@@ -9,6 +9,7 @@ from typing import Any
 
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.policy import NO_POLICY, Policy
+from duckrow.devices.discover import cores
 from duckrow.store.hosts import keep_devices, kept_devices
 from duckrow.store.sqlite.database import Database
 
@@ -69,7 +70,10 @@ def remembered(database: Database, choice: DeviceChoice) -> DeviceChoice:
 
 def no_longer_chosen(database: Database, choice: DeviceChoice) -> list[str]:
     """The options that were chosen before and are not named now, as words of a command line: they are given up."""
-    before = _options(remembered(database, DeviceChoice()))
+    earlier = remembered(database, DeviceChoice())
+    before = _options(earlier)
+    if choice.devices and earlier.slots == cores():
+        before.pop("--slots", None)  # beside GPUs, there are as many in any case
     return [word for option, words in before.items() if option not in _options(choice) for word in words]
 
 

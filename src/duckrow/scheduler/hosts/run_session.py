@@ -18,7 +18,7 @@ from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, state_folder
-from duckrow.store.hosts import HostRow, HostStore, seats_from
+from duckrow.store.hosts import HostRow, HostStore, can_be_resumed, never_resumed, seats_from
 from duckrow.store.sqlite.database import Database
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
-
-IN_TERMINAL = "--"
-"""The source of a run that is one command in a terminal; there is nothing in it to resume."""
 
 
 def open_run(
@@ -46,6 +43,7 @@ def open_run(
     output: str = "log",
     max_failures: int | None = None,
     on_event: Callable[[str, Any], None] = lambda *_: None,
+    once: bool = False,
 ) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
@@ -53,8 +51,6 @@ def open_run(
     """
     folder = state_folder()
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
-    if output == "terminal":
-        source = IN_TERMINAL
     # Find every mistake before we fork.
     earlier = None if resume is None else _find_earlier(folder, resume, cwd, source)
     if earlier is not None:
@@ -64,7 +60,8 @@ def open_run(
     fd = _open_source(source) if reads else None
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
-    loop, signals = _open_host(folder, earlier, (name, cwd, source), offer, observer, output)
+    kept = never_resumed(source) if once or output == "terminal" else source
+    loop, signals = _open_host(folder, earlier, (name, cwd, kept), offer, observer, output)
     loop.state.begin_with(dict(environment))
     run = ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
@@ -159,7 +156,7 @@ def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow
     else:
         found, what = hosts.run_named(resume), f"'{resume}'"
     database.close()
-    if found is None or found.source == IN_TERMINAL:
+    if found is None or not can_be_resumed(found.source):
         raise UsageError(f"There is no earlier run {what} to resume. Omit --resume to start one.")
     return found
 

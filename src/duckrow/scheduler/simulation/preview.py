@@ -1,14 +1,15 @@
-"""Says which jobs of a list would start at once, and where: by the loop itself, with an engine that runs nothing."""
+"""Says which jobs of a list would start now, and where; or why none. By the loop itself; its engine runs nothing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from duckrow.core.devices.device import Device
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.memory.observation import FRESH_S
+from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer, source
 from duckrow.engines.dry.behaviour import FOR_EVER
@@ -16,6 +17,7 @@ from duckrow.engines.dry.clock import HandClock
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.turning import Turning
 from duckrow.engines.local.processes.processes import attempts_of
+from duckrow.scheduler.devices.neighbours import why_nothing_starts
 from duckrow.scheduler.hosts.dry_host import DryHost
 from duckrow.scheduler.simulation.scratch import scratch_folder
 from duckrow.store.folder.state_folder import Folder, existing_folder
@@ -34,8 +36,13 @@ class _Starts(Observer):
         self.devices[attempt.job.id] = [device for device, _ in attempt.holds]
 
 
-def first_starts(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool = False) -> dict[int, Sequence[Device]]:
-    """The devices of each job that would start now, by its place in the list. Nothing in the state folder is changed.
+class Preview(NamedTuple):
+    starts: Mapping[int, Sequence[Device]]  # the devices of each job that would start now, by its place in the list
+    waits_for: Sequence[str]  # if none would
+
+
+def preview(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool = False) -> Preview:
+    """What would happen now. Nothing in the state folder is changed.
 
     What others use of the GPUs, what other hosts have booked, limits, and what is known about memory all count, as when
     the list is really run.
@@ -56,8 +63,16 @@ def first_starts(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool 
         for spec in specs:
             host.loop.state.take_in(spec)
         turning.advance(FRESH_S)  # to read the GPUs for them
+        waits_for = [] if starts.devices else _why_none(host)
         host.close()
-    return {job_id - 1: devices for job_id, devices in starts.devices.items()}
+    return Preview({job_id - 1: devices for job_id, devices in starts.devices.items()}, waits_for)
+
+
+def _why_none(host: DryHost) -> list[str]:
+    paused = host.loop.store.queue.paused_projects()
+    if paused:
+        return [f"{'everything' if '' in paused else paused[0]} is paused"]
+    return why_nothing_starts(host.loop.state, host.loop.watch)
 
 
 def _owners(pids: Collection[int], real: Folder) -> dict[int, int]:

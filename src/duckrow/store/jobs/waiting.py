@@ -25,6 +25,7 @@ class WaitingHost(NamedTuple):
     id: int
     kind: str
     name: str
+    source: str
 
 
 class JobInQueue(NamedTuple):

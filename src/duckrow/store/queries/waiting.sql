@@ -15,7 +15,7 @@ WITH RECURSIVE
         SELECT (SELECT min(j.host_id) FROM jobs j WHERE {not_ready} AND j.host_id > of_not_ready.host_id) FROM of_not_ready
         WHERE of_not_ready.host_id IS NOT NULL
     )
-SELECT h.id, h.kind, h.name FROM hosts h
+SELECT h.id, h.kind, h.name, h.source FROM hosts h
 WHERE h.id IN (SELECT host_id FROM of_ready) OR h.id IN (SELECT host_id FROM of_not_ready)
 ORDER BY h.id
 
