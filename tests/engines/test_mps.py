@@ -288,6 +288,7 @@ def test_it_is_not_ended_under_a_job_that_runs_on(state: Path) -> None:
     daemon = Mps(str(state))
     assert daemon.start(GPUS) == ""
     job = subprocess.Popen(["sleep", "600"], env={**os.environb, **daemon.variables})
+    until(lambda: PIPES.encode() in b" ".join(environment_of(job.pid)), "its environment, which a process has late")
     daemon.end()
     assert Mps(str(state)).is_running()
     job.kill()
