@@ -146,6 +146,7 @@ def test_our_own_children_are_known_at_each_look(begin: Begin) -> None:
     children = ChildrenList()
     process = begin("sleep", "60")
     assert process.pid in children.read()
+    assert children.count() == len(children.read())
     process.kill()
     process.wait()
     assert process.pid not in children.read()

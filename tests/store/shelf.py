@@ -58,7 +58,7 @@ class Shelf:
     def start(self, job_id: int, **fields: Any) -> LiveAttempt:
         attempt = self.attempt_of(job_id, **fields)
         with self.database.transaction():
-            self.tick.attempts.start([attempt])
+            self.tick.attempts.start(attempt)
         return attempt
 
     def run(self, job_id: int, **fields: Any) -> LiveAttempt:

@@ -127,7 +127,7 @@ def test_an_event_is_written_in_the_transaction_of_its_move(shelf: Shelf) -> Non
 
     def start_and_fail() -> None:
         with shelf.database.transaction():
-            shelf.tick.attempts.start([attempt])
+            shelf.tick.attempts.start(attempt)
             assert story_of(shelf, 1)
             raise ZeroDivisionError
 
@@ -246,9 +246,9 @@ def test_a_job_cannot_be_started_twice(shelf: Shelf, folder: Folder) -> None:
     other = Shelf(Database(folder))
     ours, theirs = shelf.attempt_of(1), other.attempt_of(1)
     with shelf.database.transaction():
-        shelf.tick.attempts.start([ours])
+        shelf.tick.attempts.start(ours)
     with pytest.raises(IllegalTransition) as caught, other.database.transaction():
-        other.tick.attempts.start([theirs])
+        other.tick.attempts.start(theirs)
     assert (
         str(caught.value)
         == "Job 1 was not queued when it should have become starting. Its history: queued to starting."

@@ -272,9 +272,16 @@ class ChildrenList:
             self._fd = None
 
     def read(self) -> set[int]:
+        return set(map(int, self._text().split()))
+
+    def count(self) -> int:
+        """How many there are, which is quicker to say than which."""
+        return self._text().count(b" ")  # after each of them
+
+    def _text(self) -> bytes:
         if self._fd is None:
-            return set(children_of(os.getpid()))
+            return b"".join(b"%d " % child for child in children_of(os.getpid()))
         data = os.pread(self._fd, 1 << 16, 0)
         while len(data) >= 1024 and (more := os.pread(self._fd, 1 << 16, len(data))):
             data += more  # the kernel gives a page at a time
-        return {int(child) for child in data.split()}
+        return data

@@ -56,7 +56,7 @@ class Loop:
         self._collaborators = collaborators = assemble(state, ports, self._checkpointer)
         self.watch = collaborators.watch
         self._observe = ObservePhase(state, ports, collaborators)
-        self._record = RecordPhase(state, self.store, self.observer, collaborators)
+        self._record = RecordPhase(state, self.store, engine, self.observer, collaborators)
         self._act = ActPhase(state, host, engine, self.observer, collaborators)
         self._waking = Waking(state, engine, collaborators.watch)
         self._failed_ticks = FailedTicks(state, reactor, self.observer, collaborators.recovery, collaborators.wishes)
@@ -130,7 +130,6 @@ class Loop:
             reach("decided")
             self.engine.follow_up()
             recorded = self._record(decision, now)
-            self.engine.follow_up()
         reach("recorded")
         self._checkpointer.committed()
         self.watch.read_if_due(now.mono)

@@ -9,7 +9,7 @@ import pytest
 
 from duckrow.engines.local.processes.children import Children
 from duckrow.engines.local.processes.orphans import Orphans
-from duckrow.kernel.process import environment_of, read_process
+from duckrow.kernel.process import ChildrenList, environment_of, read_process
 from tests.conftest import until
 from tests.kernel.begin import Begin
 
@@ -66,6 +66,34 @@ def test_the_kernel_forgets_no_end_of_which_the_loop_was_not_told_yet() -> None:
     with pytest.raises(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
     assert pid not in children.pids
+
+
+def test_as_long_as_the_kernel_lists_no_more_children_than_attempts_there_are_no_orphans(begin: Begin) -> None:
+    orphans, children = Orphans("journal", in_our_session=False, by_group=lambda pid: None), Children()
+    others = ChildrenList().count()  # of the tests
+    for attempt_id in (7, 8):
+        children.add(os.posix_spawn("/bin/true", ["true"], {}), attempt_id)
+    assert orphans.are_none(others + len(children))
+    until(lambda: [children.see_ends()] and not children.living, "both ends")
+    children.report(7)
+    children.tell()
+    assert len(children) == 2, "the kernel has not forgotten them"
+    assert orphans.are_none(others + len(children))
+    children.settle()
+    assert len(children) == 1
+    assert orphans.are_none(others + len(children))
+    begin("sleep", "600")
+    assert not orphans.are_none(others + len(children))
+    children.report(8)
+    children.tell()
+    children.settle()
+
+
+def test_while_an_orphan_is_known_it_is_looked_at_though_the_number_is_right(begin: Begin) -> None:
+    orphans = Orphans("journal", in_our_session=False, by_group=lambda pid: None)
+    begin("sleep", "600", session=True)
+    orphans.look(ours=(), not_gone=[])
+    assert not orphans.are_none(ChildrenList().count())
 
 
 def test_an_orphan_that_comes_after_the_end_of_its_attempt_was_told_is_charged_to_it(begin: Begin) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from functools import lru_cache
 
 
@@ -12,11 +13,8 @@ def find_program(word: str, folder: str, search_path: bytes | None) -> bytes | N
     `folder`: where the job runs. `search_path`: the PATH of the job.
     """
     if "/" in word:
-        return os.fsencode(word) if _is_program(os.path.join(folder, word)) else None
-    for path in _places(word, search_path or b""):
-        if _is_program(path):
-            return path
-    return None
+        return os.fsencode(word) if _first_program([os.fsencode(os.path.join(folder, word))]) else None
+    return _first_program(_places(word, search_path or b""))
 
 
 @lru_cache(256)
@@ -30,5 +28,8 @@ def _places(name: str, search_path: bytes) -> list[bytes]:
     return found
 
 
-def _is_program(path: str | bytes) -> bool:
-    return os.access(path, os.X_OK) and os.path.isfile(path)
+def _first_program(places: Iterable[bytes]) -> bytes | None:
+    for place in places:
+        if os.access(place, os.X_OK) and os.path.isfile(place):
+            return place
+    return None

@@ -8,7 +8,7 @@ from duckrow.core.clock import Now
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import Observer
+from duckrow.core.ports import Engine, Observer
 from duckrow.core.schedule.decide import Decision, Notice, StopStep
 from duckrow.scheduler.devices.neighbours import OwnNeighbours
 from duckrow.scheduler.state.host_state import HostState
@@ -30,9 +30,12 @@ class Recorded(NamedTuple):
 
 
 class RecordPhase:
-    def __init__(self, state: HostState, store: TickStores, observer: Observer, collaborators: Collaborators) -> None:
+    def __init__(
+        self, state: HostState, store: TickStores, engine: Engine, observer: Observer, collaborators: Collaborators
+    ) -> None:
         self._state = state
         self._store = store
+        self._engine = engine
         self._new = collaborators.new_attempts
         self._lining_up = collaborators.lining_up
         self._watch = collaborators.watch
@@ -52,8 +55,9 @@ class RecordPhase:
         self._watch.started(starts, now.mono)
         self._state.queue.drop([start.job for start in decision.starts])
         lined_up = self._lining_up.grow(now)
-        self._store.attempts.start(starts)
-        self._store.attempts.start(lined_up)
+        for attempt in (*starts, *lined_up):
+            self._store.attempts.start(attempt)
+            self._engine.follow_up()  # many starts take longer to write than the short jobs before them take to end
         self._neighbours.note(starts, now.wall)
         for attempt, _, begins_for in decision.stops:
             if begins_for is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 
 from duckrow.core.clock import Now
 from duckrow.core.jobs.attempt import Exit, FirstProcess, LiveAttempt, Stop
@@ -34,23 +33,22 @@ class AttemptStore:
 
     # -- their life -------------------------------------------------------------------------------------------
 
-    def start(self, attempts: Iterable[LiveAttempt]) -> None:
-        for attempt in attempts:
-            self._moves.start(attempt.job.id, attempt.started_at)
-            self._database.execute(
-                _SQL["insert_attempt"],
-                {
-                    "job_id": attempt.job.id,
-                    "number": attempt.number,
-                    "host_id": self._host_id,
-                    "keeper": attempt.keeper,
-                    "holds": text_of(attempt.holds),
-                    "log": to_sql(attempt.log),
-                    "wall": attempt.started.wall,
-                    "mono": attempt.started.mono,
-                    "boot": attempt.started.boot,
-                },
-            )
+    def start(self, attempt: LiveAttempt) -> None:
+        self._moves.start(attempt.job.id, attempt.started_at)
+        self._database.execute(
+            _SQL["insert_attempt"],
+            {
+                "job_id": attempt.job.id,
+                "number": attempt.number,
+                "host_id": self._host_id,
+                "keeper": attempt.keeper,
+                "holds": text_of(attempt.holds),
+                "log": to_sql(attempt.log),
+                "wall": attempt.started.wall,
+                "mono": attempt.started.mono,
+                "boot": attempt.started.boot,
+            },
+        )
 
     def running(self, attempt: LiveAttempt, at: float) -> None:
         """It runs. It began at its `started` at the earliest, which may be later than when it was ordered."""

@@ -64,6 +64,9 @@ class AttemptProcesses:
 
     def _look_at_orphans(self, not_these: set[int]) -> bool:
         """Whether orphans have come and ended already: they may have left others."""
+        # All of our children are attempts, unless preloaded parents have forked some: those are not ours at first.
+        if not not_these and self._orphans.are_none(len(self._children)):
+            return False
         return self._orphans.look(self._children.pids | not_these, self._children.not_gone)
 
     def meet_orphans(self, not_these: set[int]) -> None:
@@ -76,8 +79,8 @@ class AttemptProcesses:
 
     def reap_orphans(self) -> None:
         """We must wait for these when they end: nobody else does."""
-        ours = self._children.pids
-        for pid in [pid for pid in self._orphans.known if pid not in ours]:
+        known = self._orphans.known
+        for pid in known - self._children.pids if known else ():
             try:
                 if os.waitpid(pid, os.WNOHANG)[0]:
                     self._orphans.forget(pid)

@@ -47,6 +47,9 @@ class Children:
     def pids(self) -> set[int]:
         return {*self.living, *self._seen.values(), *self._reported.values(), *self._told.values()}
 
+    def __len__(self) -> int:
+        return len(self.living) + len(self._seen) + len(self._reported) + len(self._told)
+
     @property
     def not_gone(self) -> Collection[tuple[int, int | None]]:
         """(attempt, PID) of attempts that may have processes left. None: another process may have its PID by now."""

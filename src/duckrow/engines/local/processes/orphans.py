@@ -88,6 +88,10 @@ class Orphans:
         self._charged: dict[int, set[int]] = {}  # orphan -> the attempts that it may belong to
         self._session = -1 if in_our_session else os.getsid(0)
 
+    def are_none(self, own_children: int) -> bool:
+        """Whether all our children are our own, because there are only that many: then nobody is an orphan."""
+        return not self.known and not self._charged and self._children.count() == own_children
+
     def look(self, ours: Collection[int], not_gone: Collection[FirstProcess]) -> bool:
         """Whether any orphans have ended already: they may have left others.
 
