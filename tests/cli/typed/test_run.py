@@ -305,6 +305,17 @@ def test_a_pause_of_another_project_is_not_told(duckrow: DryDuckrow) -> None:
     assert "paused" not in duckrow("run", "--slots", "1", stdin="sleep 60\n").stderr
 
 
+def test_one_command_that_its_time_limit_ended_says_so(duckrow: DryDuckrow) -> None:
+    ended = duckrow("run", "--slots", "1", "--timeout", "10s", "--", "sleep 60", ok=False)
+    assert ended.returncode == 128 + SIGTERM
+    assert ended.stderr == "duckrow: job 1: ended by its time limit of 10s.\n"
+
+
+def test_one_command_that_fails_says_so_by_its_exit_code_alone(duckrow: DryDuckrow) -> None:
+    failed = duckrow("run", "--slots", "1", "--", "exit 3", ok=False)
+    assert (failed.returncode, failed.stderr) == (3, "")
+
+
 # -- what it says at its end ---------------------------------------------------------------------------------------
 
 

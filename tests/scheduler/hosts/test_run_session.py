@@ -206,6 +206,12 @@ def test_the_jobs_of_a_run_have_the_environment_of_its_command(sessions: Session
     assert JobStore(sessions.database).environment(environment_id) == {"A": "1"}
 
 
+def test_the_run_of_a_sweep_is_resumed_as_a_sweep(sessions: Sessions) -> None:
+    sessions.sweep(jobs("bad")).close()
+    with pytest.raises(UsageError, match=r"^The run sweep-lr is a sweep\. .*: duckrow sweep --resume --name 7$"):
+        sessions.open(resume="sweep-lr")
+
+
 # -- sweeps ---------------------------------------------------------------------------------------------------------
 
 

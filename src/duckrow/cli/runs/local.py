@@ -262,7 +262,7 @@ def _spec_here(words: Sequence[str], gpus: int | None, options: JobOptions) -> J
 
 def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first: bool) -> int:
     """One command in this terminal: its input, its output, its exit code."""
-    view = RunView(tells_exit_codes=False)
+    view = RunView(is_of_list=False)
     run = open_run(
         offer,
         view,

@@ -18,7 +18,15 @@ from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, state_folder
-from duckrow.store.hosts import HostRow, HostStore, can_be_resumed, never_resumed, seats_from
+from duckrow.store.hosts import (
+    HostRow,
+    HostStore,
+    continue_command,
+    is_of_sweep,
+    never_resumed,
+    seats_from,
+    source_of_sweep,
+)
 from duckrow.store.sqlite.database import Database
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -94,7 +102,7 @@ def open_sweep(
 ) -> ForegroundRun:
     """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
     folder = state_folder()
-    source = f"sweep:{jobs.sweep_id}"
+    source = source_of_sweep(jobs.sweep_id)
     database = Database(folder)
     earlier = HostStore(database).run_of_file("", source)
     database.close()
@@ -156,8 +164,11 @@ def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow
     else:
         found, what = hosts.run_named(resume), f"'{resume}'"
     database.close()
-    if found is None or not can_be_resumed(found.source):
+    if found is None or not continue_command(found.name, found.source):
         raise UsageError(f"There is no earlier run {what} to resume. Omit --resume to start one.")
+    if is_of_sweep(found.source):
+        command = continue_command(found.name, found.source)
+        raise UsageError(f"The run {found.name} is a sweep. To continue it: {command}")
     return found
 
 
