@@ -21,6 +21,7 @@ __all__ = ["DAEMON", "HostRow", "HostStore", "is_alive", "remove", "ring", "seat
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.devices.machine import Machine
+    from duckrow.core.jobs.commands import ListForm
 
 _SQL = load_queries("hosts")
 
@@ -77,6 +78,13 @@ class HostRow(NamedTuple):
     boot_id: str
     started_at: float | None
     ended_at: float | None
+    list_form: str  # how its list is read, as stored
+
+    @property
+    def form(self) -> ListForm:
+        from duckrow.core.jobs.commands import ListForm  # a listing reads no list
+
+        return ListForm(**json.loads(self.list_form))
 
     @property
     def list_file(self) -> str:
@@ -103,11 +111,10 @@ class HostStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def add_run(self, name: str, cwd: str, source: str) -> int:
+    def add_run(self, name: str, cwd: str, source: str, form: ListForm | None = None) -> int:
+        values = {"name": name, "cwd": to_sql(cwd), "source": to_sql(source), "list_form": _form_text(form)}
         with self.database.transaction():
-            cursor = self.database.execute(
-                _SQL["add_host"], {"name": name, "cwd": to_sql(cwd), "source": to_sql(source)}
-            )
+            cursor = self.database.execute(_SQL["add_host"], values)
             assert cursor.lastrowid is not None
             if not name:
                 self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
@@ -127,6 +134,11 @@ class HostStore:
                     "seats": json.dumps(list(seats)),
                 },
             )
+
+    def note_list_form(self, host_id: int, form: ListForm) -> None:
+        """How its list is read from now on."""
+        with self.database.transaction():
+            self.database.execute(_SQL["note_list_form"], {"id": host_id, "list_form": _form_text(form)})
 
     def note_settling(self, settles: bool) -> None:
         """Whether the process that is the daemon now only settles what people want of jobs."""
@@ -205,6 +217,12 @@ class HostStore:
 
 def _row(row: Sequence[object]) -> HostRow:
     return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _form_text(form: ListForm | None) -> str:
+    if form is None:
+        return "{}"
+    return json.dumps({key: value for key, value in form._asdict().items() if value != form._field_defaults[key]})
 
 
 def seats_from(text: str) -> list[Seat]:

@@ -235,9 +235,38 @@ def test_who_does_what_a_run_says_at_its_end_resumes_it(duckrow: DryDuckrow) -> 
     file = write(duckrow, "echo a\nfalse\n---\ntrue\n")
     said = duckrow("run", "--slots", "1", "--delimiter", "---", file, ok=False).stderr
     told = said.split("duckrow run ")[-1].split("\n")[0]
-    assert told == f"--delimiter --- --resume {os.path.relpath(file)}"
+    assert told == f"--resume {os.path.relpath(file)}"
     duckrow("run", *told.split())
     assert duckrow.sql("SELECT attempts, outcome FROM jobs ORDER BY id") == [(2, "succeeded"), (1, "succeeded")]
+
+
+@pytest.mark.parametrize("how", [["--resume", "jobs.txt"], ["--resume=night"], ["--resume", "night"]])
+def test_a_resumed_run_reads_its_list_as_before(duckrow: DryDuckrow, how: list[str]) -> None:
+    duckrow.does("echo a", Behaviour(exit_code=1), Behaviour(exit_code=1), Behaviour())
+    file = write(duckrow, '{"command":\n  "echo a"}\n%%\n{"command": "true"}\n')
+    typed = ["--slots", "1", "--delimiter", "%%", "--format", "json"]
+    duckrow("run", *typed, "--name", "night", file, ok=False)
+    duckrow("run", *how, ok=False)
+    duckrow("run", *how)
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("echo a", 3), ("true", 1)]
+
+
+def test_on_a_cluster_no_list_is_read_again_so_nobody_says_how(duckrow: DryDuckrow) -> None:
+    for words in (["--delimiter", "%%"], ["--format", "json"]):
+        refused = duckrow("run", "--on", "slurm", "--resume", *words, write(duckrow, "true\n"), ok=False)
+        assert (refused.returncode, f"Omit {words[0]}." in refused.stderr) == (2, True)
+
+
+def test_who_types_another_format_or_delimiter_has_the_list_read_so_from_then_on(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "false\n")
+    duckrow("run", "--slots", "1", "--delimiter", "%%", file, ok=False)
+    write(duckrow, '{"command": "false"}\n---\n{"command": "true"}\n---\n')
+    duckrow("run", "--format", "json", "--delimiter", "---", "--resume", file, ok=False)
+    duckrow("run", "--resume", file, ok=False)
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("false", 3), ("true", 1)]
+    write(duckrow, "false\n---\ntrue\n---\n")
+    duckrow("run", "--format", "commands", "--resume", file, ok=False)
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("false", 4), ("true", 1)]
 
 
 def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None:

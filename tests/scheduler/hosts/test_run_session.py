@@ -21,7 +21,7 @@ from duckrow.devices.discover import Offer
 from duckrow.scheduler.hosts import run_session
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import Host
-from duckrow.scheduler.hosts.run_session import SweepJobs, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import SweepJobs, find_earlier, open_run, open_sweep
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import HostStore
 from duckrow.store.jobs.jobs import JobStore
@@ -73,6 +73,8 @@ class Sessions:
         if commands is not None:
             self.list.write_text(commands)
             more.setdefault("file", str(self.list))
+        if "resume" in more:
+            more["earlier"] = find_earlier(more.pop("resume"), more.get("file"))
         self.dry = self._dry()
         offer = Offer(slots(seats), Machine())
         return open_run(offer, Observer(), lambda line: JobSpec(line, "/"), environment={"A": "1"}, **more)

@@ -26,13 +26,13 @@ from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import SweepJobs, find_earlier, offer_of, open_run, open_sweep
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
     from duckrow.scheduler.hosts.foreground import ForegroundRun
-    from duckrow.scheduler.hosts.run_session import Offer
+    from duckrow.scheduler.hosts.run_session import HostRow, Offer
 
 _TABLE_JOBS = 40  # a longer table is not a summary
 
@@ -47,7 +47,12 @@ def run_plainly(file: str | None, devices: Sequence[str], slots: int | None) -> 
 
 def run_commands(file: str | None, given: RunOptions, options: JobOptions, words: Sequence[str] | None = None) -> int:
     """On this machine. `words`: the one command after --."""
-    settings = Settings()
+    settings, earlier = Settings(), None
+    if given.resumed is not None and words is None:
+        if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
+            file, given = None, given._replace(resumed=file)
+        earlier = find_earlier(str(given.resumed), file)
+        given = given.or_as(earlier.form)
     offer = check_devices(
         given.devices.with_settings(settings),
         given.devices.jobs_per_gpu,
@@ -64,9 +69,7 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
     spec_of = spec_maker(given, options, offer.seats, offer.machine)
     if given.dry_run:
         return _dry_run_list(file, offer, given, spec_of)
-    if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
-        file, given = None, given._replace(resumed=file)
-    return _run_list(file, offer, given, options, spec_of)
+    return _run_list(file, offer, given, options, spec_of, earlier)
 
 
 def check_devices(
@@ -101,7 +104,12 @@ def check_devices(
 
 
 def _run_list(
-    file: str | None, offer: Offer, given: RunOptions, options: JobOptions, spec_of: Callable[[str], JobSpec]
+    file: str | None,
+    offer: Offer,
+    given: RunOptions,
+    options: JobOptions,
+    spec_of: Callable[[str], JobSpec],
+    earlier: HostRow | None,
 ) -> int:
     _say_what_each_gets(offer, given, options)
     view = make_view(given.watch)
@@ -117,9 +125,8 @@ def _run_list(
         seats_chosen=given.devices.is_chosen,  # a resumed run keeps its devices, whatever the settings say
         name=options.name,
         file=file,
-        delimiter=given.delimiter,
-        blocks=given.blocks,
-        resume=given.resumed,
+        form=given.list_form,
+        earlier=earlier,
         environment=inherited_environment(dict(options.variables), with_device_order=given.as_written),
         output="inherit" if given.watch.passthrough else "log",
         max_failures=given.watch.max_failures,
@@ -138,7 +145,7 @@ def _run_list(
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
-    return _see_through(run, view, given.watch.table, () if given.once else _again(run, given), given.once)
+    return _see_through(run, view, given.watch.table, () if given.once else _again(run), given.once)
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
@@ -158,13 +165,10 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
         say("duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G")
 
 
-def _again(run: ForegroundRun, given: RunOptions) -> list[str]:
-    """The command that runs the unsuccessful jobs again. It keeps the devices; how to read the list must be said."""
+def _again(run: ForegroundRun) -> list[str]:
+    """The command that runs the unsuccessful jobs again. It keeps the devices, and how the list is read."""
     row = run.loop.host.previous
-    words = ["duckrow", "run"] if given.form == "commands" else ["duckrow", "run", "--format", given.form]
-    if given.delimiter is not None:
-        words += ["--delimiter", given.delimiter]
-    return [*words, "--resume", os.path.relpath(row.source)] if row.source else [*words, f"--resume={row.name}"]
+    return ["duckrow", "run", *(["--resume", os.path.relpath(row.source)] if row.source else [f"--resume={row.name}"])]
 
 
 def _see_through(

@@ -53,6 +53,9 @@ def run_on_cluster(
 
     check_options(given.devices, given)
     if given.resumed:
+        for option, typed in (("--delimiter", given.delimiter), ("--format", given.form)):
+            if typed is not None:
+                raise UsageError(f"A batch is resumed without reading its list again. Omit {option}.")
         name = given.resumed if given.resumed != LAST else None
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file

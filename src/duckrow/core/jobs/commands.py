@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from duckrow.core.jobs.shell_blocks import ShellBlocks
+from duckrow.core.named_tuple import NamedTuple
 
 LAST = "\0last"
 """In place of a run's name: the last run of the same file and folder."""
+
+
+class ListForm(NamedTuple):
+    """How a list of jobs is read: by default, a command per line."""
+
+    format: str = "commands"  # or json
+    delimiter: str | None = None
+    blocks: bool = False
+
+
+ONE_PER_LINE = ListForm()
 
 
 class CommandReader:
