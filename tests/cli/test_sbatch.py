@@ -231,7 +231,7 @@ def test_e_is_a_variable_and_who_means_a_file_is_told(counter: Counter, capsys: 
         (["--gres", "gpu:2"], "--gres is for runs on a cluster. Say which: --on slurm. For GPUs here: --gpus 2."),
         (["--cpus-per-task", "3"], "Say which: --on slurm. For cores here: --cpus 3."),
         (["--partition", "x"], "--partition is for runs on a cluster. Say which: --on slurm."),
-        (["--shell", "/usr/bin/fish", "--error", "a"], "--error does not go with --shell fish"),
+        (["--shell", "/usr/bin/env", "--error", "a"], "--error does not go with --shell env"),
         (["--on", "slurm", "-o", "a%j"], "--outfile a%j: a % does not go with --on. Each run has its own log"),
         (["--on", "slurm", "--error", "a"], "--error does not go with --on. Each run has its own log"),
         (["--on", "slurm", "-d", "afterok:1", "--hold"], "--hold does not go with --after on a cluster"),

@@ -174,6 +174,8 @@ def test_a_value_that_cannot_be_is_refused_before_anything_is_written(key: str, 
         ({"command": "true", "gpus": -1}, "A job cannot have -1 GPUs"),
         ({"command": "true", "preload": "a b"}, "'a b' cannot be a module"),
         ({"command": "true", "preload": [1]}, "'1' cannot be a module"),
+        ({"command": "true", "cwd": "/no/such"}, "The folder /no/such does not exist"),
+        ({"command": "true", "cwd": "no/such"}, "/no/such does not exist. Create it, or choose another."),
     ],
 )
 def test_what_no_job_may_have_is_refused_here_as_everywhere(job: dict[str, Any], said: str) -> None:

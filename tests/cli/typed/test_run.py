@@ -131,6 +131,18 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
     assert shown.stderr.endswith("duckrow: 2 jobs on 2 places, 2 refused. Nothing was run.\n")
 
 
+@pytest.mark.parametrize("verb", [["run", "list"], ["submit", "--file", "list"], ["sweep", "a {x}", "-p", "x", "1"]])
+@pytest.mark.parametrize("option", ["--cwd", "--shell"])
+def test_a_folder_or_shell_that_does_not_exist_is_refused_at_once(
+    duckrow: DryDuckrow, verb: list[str], option: str
+) -> None:
+    write(duckrow, "true\n", "list")
+    more = ["--run", "--slots", "1"] if verb[0] == "sweep" else []
+    refused = duckrow(*verb, *more, option, "/no/such", ok=False)
+    assert (refused.returncode, "/no/such" in refused.stderr) == (2, True)
+    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
+
+
 def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
     file = write(duckrow, "touch a\n")
     for where in (["--slots", "1"], ["--on", "slurm"]):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from duckrow.api.adding.job_values import existing_folder
 from duckrow.cli.options.typed_job_options import AUTO, JobOptions
 from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
@@ -63,9 +64,11 @@ def spec_of_line(
     for key in ("name", "project", "retries", "requeue_lost", "priority"):
         if key in job:
             setattr(spec, key, job[key])
-    for key in ("cwd", "folder", "outfile"):
+    for key in ("folder", "outfile"):
         if key in job:
             setattr(spec, key, os.path.abspath(os.path.join(here, job[key])))
+    if "cwd" in job:
+        spec.cwd = existing_folder(os.path.join(here, job["cwd"]))
     if "timeout" in job:
         spec.timeout_s = _seconds(job["timeout"])
     if "env" in job:
