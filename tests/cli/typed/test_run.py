@@ -114,10 +114,35 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: DryDuckr
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
+def test_a_dry_run_counts_the_jobs_that_would_start_however_they_share_devices(duckrow: DryDuckrow) -> None:
+    for words, jobs, start in (
+        (["--gpus", "2"], 2, "1 of them would start now."),
+        (["--gpu-mem", "4G"], 4, "All of them would start now."),
+        (["--cpu", "--slots", "1"], 2, "1 of them would start now."),
+        (["--gpus", "2"], 1, "It would start now."),
+        ([], 0, "0 jobs. Nothing was run."),
+    ):
+        shown = duckrow("run", "--devices", "0:24G,1:24G", *words, "--dry-run", stdin="true\n" * jobs)
+        assert start in shown.stderr, words
+        assert "place" not in shown.stderr
+
+
+def test_a_dry_run_shows_jobs_in_the_order_in_which_they_would_start(duckrow: DryDuckrow) -> None:
+    lines = [{"command": name, "priority": priority} for name, priority in (("a", 1), ("b", 2), ("c", 1), ("d", 9))]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text).stdout
+    assert [line.split() for line in shown.splitlines()] == [
+        ["GPU", "0", "d"],
+        ["GPU", "1", "b"],
+        ["next", "free", "a"],
+        ["next", "free", "c"],
+    ]
+
+
 def test_a_dry_run_of_one_command_runs_it_no_more_than_a_list(duckrow: DryDuckrow) -> None:
     shown = duckrow("run", "--slots", "1", "--dry-run", "--", "touch", "a")
-    assert shown.stdout.split() == ["CPU", "0", "exec", "touch", "a"]
-    assert shown.stderr == "duckrow: 1 job on 1 place. Nothing was run.\n"
+    assert shown.stdout.split() == ["CPU", "0", "touch", "a"]
+    assert shown.stderr == "duckrow: 1 job. It would start now. Nothing was run.\n"
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
@@ -128,7 +153,7 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
     assert shown.returncode == 1
     assert [line.split() for line in shown.stdout.splitlines()] == [["GPU", "0", "a"], ["GPU", "1", "c"]]
     assert "nocommand" in shown.stderr
-    assert shown.stderr.endswith("duckrow: 2 jobs on 2 places, 2 refused. Nothing was run.\n")
+    assert shown.stderr.endswith("duckrow: 2 jobs, 2 refused. All of them would start now. Nothing was run.\n")
 
 
 @pytest.mark.parametrize("verb", [["run", "list"], ["submit", "--file", "list"], ["sweep", "a {x}", "-p", "x", "1"]])
@@ -189,7 +214,7 @@ def test_a_dry_run_says_if_nothing_would_start_now(duckrow: DryDuckrow) -> None:
     duckrow("pause")
     shown = duckrow("run", "--devices", "0,1", "--dry-run", stdin="a\nb\n")
     none_now = "None of them would start now: everything is paused."
-    assert shown.stderr == f"duckrow: 2 jobs on 2 places. {none_now} Nothing was run.\n"
+    assert shown.stderr == f"duckrow: 2 jobs. {none_now} Nothing was run.\n"
 
 
 def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: DryDuckrow) -> None:

@@ -65,7 +65,9 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
     given = given._replace(watch=given.watch.with_settings(settings))
     if words is not None:
         spec = _spec_here(words, given.gpu_count, options)
-        return _dry_run([spec], offer, given.lifo) if given.dry_run else _run_here(spec, offer, options, given.lifo)
+        if given.dry_run:
+            return _dry_run([spec], offer, given.lifo, typed=[command_of(words)])
+        return _run_here(spec, offer, options, given.lifo)
     spec_of = spec_maker(given, options, offer.seats, offer.machine)
     if given.dry_run:
         return _dry_run_list(file, offer, given, spec_of)
@@ -302,18 +304,33 @@ def _dry_run_list(file: str | None, offer: Offer, given: RunOptions, spec_of: Ca
     return _dry_run(specs, offer, given.lifo, refused)
 
 
-def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool, refused: int = 0) -> int:
-    """Say what would run where."""
+def _dry_run(
+    specs: Sequence[JobSpec],
+    offer: Offer,
+    last_freed_first: bool,
+    refused: int = 0,
+    typed: Sequence[str] | None = None,
+) -> int:
+    """Say what would run where, in the order of the starts. `typed`: what to show in place of the commands."""
     from duckrow.scheduler.simulation.preview import preview
 
-    starts, waits_for = preview(specs, offer, last_freed_first)
-    for number, spec in enumerate(specs):
+    starts, order, waits_for = preview(specs, offer, last_freed_first)
+    for number in order:
         where = describe_devices(starts[number]) if number in starts else "next free"
-        limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
-        print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    why = f": {'; '.join(waits_for)}" if waits_for else ""
-    now = "" if starts or not specs else f" None of them would start now{why}."
+        limit_s, command = specs[number].timeout_s, specs[number].command if typed is None else typed[number]
+        limit = f"  (limit {format_duration(limit_s)})" if limit_s else ""
+        print(f"{where:<10}  {clean(shorten(command, 200))}{limit}")
     not_taken = f", {refused} refused" if refused else ""
-    places = plural(len(offer.seats), "place")
-    say(f"duckrow: {plural(len(specs), 'job')} on {places}{not_taken}.{now} Nothing was run.")
+    now = _how_many_start(len(starts), len(specs), "; ".join(waits_for))
+    say(f"duckrow: {plural(len(specs), 'job')}{not_taken}.{now} Nothing was run.")
     return EXIT_FAILED if refused else EXIT_OK
+
+
+def _how_many_start(starting: int, jobs: int, waits_for: str) -> str:
+    """As a sentence; devices are not counted: how many jobs they hold depends on the jobs."""
+    why = f": {waits_for}" if waits_for else ""
+    if not jobs:
+        return ""
+    if jobs == 1:
+        return " It would start now." if starting else f" It would not start now{why}."
+    return f" {starting if 0 < starting < jobs else 'All' if starting else 'None'} of them would start now{why}."
