@@ -152,7 +152,8 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
     shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text, ok=False)
     assert shown.returncode == 1
     assert [line.split() for line in shown.stdout.splitlines()] == [["GPU", "0", "a"], ["GPU", "1", "c"]]
-    assert "nocommand" in shown.stderr
+    assert "duckrow: line 2: A job is written as" in shown.stderr
+    assert "duckrow: line 3: The job b can never start. It asks for 3 GPUs, but there are 2" in shown.stderr
     assert shown.stderr.endswith("duckrow: 2 jobs, 2 refused. All of them would start now. Nothing was run.\n")
 
 

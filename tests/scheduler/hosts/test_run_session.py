@@ -14,6 +14,7 @@ import pytest
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.ports import Observer
@@ -138,7 +139,7 @@ def test_a_run_that_is_resumed_by_name_finds_its_list_itself(sessions: Sessions)
 def test_a_run_without_a_list_is_resumed_with_all_its_jobs(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     run = sessions.open(name="piped")
-    run.take(["bad", "good"])
+    run.take(CommandList(["bad", "good"]))
     run.go()
     run.close()
     run = sessions.play(resume="piped")

@@ -21,6 +21,7 @@ from duckrow.core.devices.device import describe_devices
 from duckrow.core.devices.inventory import as_ranges
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
@@ -281,7 +282,7 @@ def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first
     view.attach(run)
     if last_freed_first:
         run.last_freed_first()
-    run.take([spec.command])
+    run.take(CommandList([spec.command]))
     run.go()
     never_began = _left(run, view)
     if never_began:
@@ -295,12 +296,13 @@ def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first
 def _dry_run_list(file: str | None, offer: Offer, given: RunOptions, spec_of: Callable[[str], JobSpec]) -> int:
     """A line that the run would refuse is refused here too, and the others are shown."""
     specs, refused = list[JobSpec](), 0
-    for command in all_commands(file, given.delimiter, given.blocks):
+    listed = all_commands(file, given.list_form)
+    for number, command in enumerate(listed.commands):
         try:
             specs.append(spec_of(command))
         except UsageError as error:
             refused += 1
-            say(f"duckrow: {error}")
+            say(f"duckrow: {listed.told(number, error)}")
     return _dry_run(specs, offer, given.lifo, refused)
 
 
