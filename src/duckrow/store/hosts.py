@@ -63,7 +63,7 @@ def drop_command(name: str) -> str:
 
 def what_to_type(name: str, source: str) -> str:
     """About jobs that a run left behind, where there is room for one command."""
-    return continue_command(name, source) or drop_command(name)
+    return continue_command(name, source) or f"{drop_command(name)}, which drops it"
 
 
 class HostRow(NamedTuple):

@@ -251,7 +251,7 @@ def test_the_daemon_is_not_running(scene: Scene) -> None:
     ("source", "command"),
     [
         ("/list", "duckrow run --resume=mine"),
-        (never_resumed(""), "duckrow clean --run mine"),
+        (never_resumed(""), "duckrow clean --run mine, which drops it"),
         (source_of_sweep(7), "duckrow sweep --resume --name 7"),
     ],
 )

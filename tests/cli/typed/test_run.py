@@ -166,7 +166,7 @@ def test_a_folder_or_shell_that_does_not_exist_is_refused_at_once(
     more = ["--run", "--slots", "1"] if verb[0] == "sweep" else []
     refused = duckrow(*verb, *more, option, "/no/such", ok=False)
     assert (refused.returncode, "/no/such" in refused.stderr) == (2, True)
-    assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
+    assert duckrow.sql("SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM sweeps)") == [(0,)]
 
 
 def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
