@@ -29,12 +29,13 @@ class Endings:
         signal: int | None = None,
         again: bool = False,
         detail: str = "",
+        timeout_s: float | None = None,
     ) -> LiveAttempt:
         self._count += 1
         path = self._folder / f"{self._count}.log"
         path.write_text(log)
         ended = attempt(
-            job(id=self._count, command=f"python train.py --seed {self._count}"),
+            job(id=self._count, command=f"python train.py --seed {self._count}", timeout_s=timeout_s),
             log=str(path),
             end=Exit(exit_code, signal),
         )
@@ -130,6 +131,11 @@ def test_the_reason_is_a_few_words(
 ) -> None:
     endings.add(outcome, exit_code=exit_code, signal=signal)
     assert endings.lines() == [f"  job 1, {reason}: python train.py --seed 1"]
+
+
+def test_the_reason_of_one_that_reached_its_time_limit_is_the_limit(endings: Endings) -> None:
+    endings.add(Outcome.TIMED_OUT, exit_code=None, signal=15, timeout_s=90.0)
+    assert endings.lines() == ["  job 1, ended by its time limit of 1m 30s: python train.py --seed 1"]
 
 
 def test_what_was_interrupted_is_no_error_to_show(endings: Endings) -> None:

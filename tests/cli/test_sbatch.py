@@ -231,7 +231,6 @@ def test_e_is_a_variable_and_who_means_a_file_is_told(counter: Counter, capsys: 
         (["--gres", "gpu:2"], "--gres is for runs on a cluster. Say which: --on slurm. For GPUs here: --gpus 2."),
         (["--cpus-per-task", "3"], "Say which: --on slurm. For cores here: --cpus 3."),
         (["--partition", "x"], "--partition is for runs on a cluster. Say which: --on slurm."),
-        (["--shell", "/usr/bin/fish", "--error", "a"], "--error does not go with --shell fish"),
         (["--on", "slurm", "-o", "a%j"], "--outfile a%j: a % does not go with --on. Each run has its own log"),
         (["--on", "slurm", "--error", "a"], "--error does not go with --on. Each run has its own log"),
         (["--on", "slurm", "-d", "afterok:1", "--hold"], "--hold does not go with --after on a cluster"),
@@ -242,6 +241,16 @@ def test_an_option_that_means_nothing_there_is_refused_with_what_does(
 ) -> None:
     assert run_cli(["submit", *words, "--", "true"]) == 2
     assert said in capsys.readouterr().err
+    assert counter.specs == []
+
+
+def test_errors_of_their_own_do_not_go_with_a_shell_that_writes_them_otherwise(
+    counter: Counter, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fish = tmp_path / "fish"
+    fish.touch(0o755)
+    assert run_cli(["submit", "--shell", str(fish), "--error", "a", "--", "true"]) == 2
+    assert "--error does not go with --shell fish" in capsys.readouterr().err
     assert counter.specs == []
 
 

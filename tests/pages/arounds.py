@@ -44,7 +44,9 @@ AROUND = {
     "README.md": Around(has_own_network=True),
     "tutorial.md": Around(saves={"python": "train.py"}),
     "run.md": Around(
-        first="echo true | duckrow run --name nightly --slots 1; touch queue.txt", files={"commands.txt": COMMANDS}
+        first="echo true | duckrow run --name nightly --slots 1; touch queue.txt",
+        files={"commands.txt": COMMANDS},
+        before={"make_commands |": "echo true | duckrow run --slots 1"},  # the last list from a pipe was JSON
     ),
     "sweeps.md": Around(
         first=EXAMPLES, saves={"# sweep.yaml": "sweep.yaml"}, files={"points.csv": "lr,model\n0.1,cnn\n"}

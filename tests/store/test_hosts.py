@@ -18,6 +18,7 @@ import pytest
 from duckrow.core.devices.inventory import parse_gpus
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.policy import Policy
+from duckrow.core.jobs.commands import ListForm
 from duckrow.kernel.process import boot_id, identity_of
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import DAEMON, is_alive, ring, seats_from, try_lock, unlock
@@ -296,6 +297,15 @@ def test_a_run_is_found_by_its_file_and_folder(shelf: Shelf) -> None:
         assert found is not None
         assert (found.id, found.source) == (host_id, source)
     assert shelf.hosts.run_of_file("/nowhere", "") is None
+
+
+def test_how_a_run_reads_its_list_is_kept(shelf: Shelf) -> None:
+    hosts = shelf.hosts
+    form = ListForm("json", "%\udcff", True)
+    plain, other = hosts.add_run("plain", "/", ""), hosts.add_run("other", "/", "", form)
+    assert (hosts.get(plain).form, hosts.get(other).form) == (ListForm(), form)
+    hosts.note_list_form(other, ListForm(delimiter="%%"))
+    assert hosts.get(other).form == ListForm(delimiter="%%")
 
 
 def test_the_jobs_of_a_run_are_listed_in_their_order(shelf: Shelf) -> None:

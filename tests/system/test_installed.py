@@ -60,8 +60,10 @@ def test_jobs_and_devices_are_as_the_settings_say(duckrow: Duckrow, config: Path
 
 def test_a_run_is_as_the_settings_say(duckrow: Duckrow, config: Path) -> None:
     config.write_text("[run]\nslots = 1\nfollow = true\nmax_failures = 1\n")
-    assert duckrow("run", "--dry-run", stdin="a\nb\n").stderr == "duckrow: 2 jobs on 1 place. Nothing was run.\n"
-    assert "on 2 places" in duckrow("run", "--dry-run", "--slots", "2", stdin="a\n").stderr
+    assert duckrow("run", "--dry-run", stdin="a\nb\n").stderr == (
+        "duckrow: 2 jobs. 1 of them would start now. Nothing was run.\n"
+    )
+    assert "All of them" in duckrow("run", "--dry-run", "--slots", "2", stdin="a\nb\n").stderr
     done = duckrow("run", stdin="echo one; false\necho two\n", ok=False)
     assert done.returncode == 1
     assert "one" in done.stdout

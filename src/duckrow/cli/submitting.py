@@ -13,7 +13,8 @@ from duckrow.cli.options.command_words import command_of
 from duckrow.cli.options.submit_output import output_of, refuse_outputs
 from duckrow.cli.options.submitted_script import SubmittedScript, say_not_read, say_unused, variables_for_sbatch
 from duckrow.cli.options.typed_job_options import JobOptions, nothing_typed, read_job_options
-from duckrow.core.errors import EXIT_FAILED, EXIT_OK, UsageError
+from duckrow.core.errors import EXIT_FAILED, EXIT_OK, FieldError, UsageError
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.job import SKIP
 from duckrow.core.life.states import Outcome
 from duckrow.core.named_tuple import NamedTuple
@@ -51,11 +52,11 @@ class SubmitOptions(NamedTuple):
 
 def submit_plainly(words: Sequence[str]) -> int:
     """A command without any option."""
-    return submit_commands([command_of_words(words)], SubmitOptions(), read_job_options(nothing_typed()))
+    return submit_commands(CommandList([command_of_words(words)]), SubmitOptions(), read_job_options(nothing_typed()))
 
 
 def submit_commands(
-    texts: Sequence[str],
+    listed: CommandList,
     given: SubmitOptions,
     options: JobOptions,
     gpus: int | None = None,
@@ -68,9 +69,9 @@ def submit_commands(
     output = output_of(given.outfile, given.error)
     outfile = None if output else given.outfile
     if given.form == "json":
-        specs = _specs_of_lines(texts, options, gpus, outfile, on)
+        specs = _specs_of_lines(listed, options, gpus, outfile, on)
     else:
-        specs = options.specs(texts, gpus, outfile)
+        specs = listed.each(options.spec_maker(gpus, outfile))
     _say_when(specs, given)
     array = None if given.array is None else _array(given.array)
     if array is not None:
@@ -79,7 +80,10 @@ def submit_commands(
     with Client() as client:
         if on is not None:
             return _submit_on(client, on, asked or {}, specs, given, dict(options.variables), options.name, script)
-        return _submit_here(client, specs, given, options, array, output, script)
+        try:
+            return _submit_here(client, specs, given, options, array, output, script)
+        except FieldError as error:
+            raise _of_its_line(error, listed) if given.form == "json" else error from None
 
 
 def _say_when(specs: Sequence[JobSpec], given: SubmitOptions) -> None:
@@ -163,17 +167,27 @@ _PROGRAMS = {".sh": "sh", ".bash": "bash", ".py": "python", ".sbatch": "bash", "
 
 
 def _specs_of_lines(
-    lines: Sequence[str], options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
+    listed: CommandList, options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
 ) -> list[JobSpec]:
     """Jobs from lines of JSON; `on`: the cluster that they go to."""
     from duckrow.cli.options.json_jobs import refuse_own_request, spec_of_line
 
-    specs = [spec_of_line(line, options, gpus) for line in lines]
-    for spec in specs:
+    def spec_of(line: str) -> JobSpec:
+        spec = spec_of_line(line, options, gpus)
         spec.outfile = spec.outfile or (None if outfile is None else os.path.abspath(outfile))
         if on is None:
             refuse_own_request(spec)
-    return specs
+        return spec
+
+    return listed.each(spec_of)
+
+
+def _of_its_line(error: FieldError, listed: CommandList) -> UsageError:
+    """An error about one of the jobs, in the words of the line of JSON that it comes from."""
+    from duckrow.cli.options.json_jobs import names_in
+
+    number = min(error.number or 0, len(listed.commands) - 1)  # an array has many jobs of one line
+    return UsageError(listed.told(number, error.written(names_in(listed.commands[number]))))
 
 
 def _after(given: SubmitOptions) -> list[Dependency]:

@@ -21,6 +21,7 @@ __all__ = ["DAEMON", "HostRow", "HostStore", "is_alive", "remove", "ring", "seat
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.core.devices.machine import Machine
+    from duckrow.core.jobs.commands import ListForm
 
 _SQL = load_queries("hosts")
 
@@ -29,7 +30,16 @@ DAEMON = 1
 
 _SERVES, _SETTLES = "daemon", "settling"  # kinds of that row
 
-_NOT_RESUMED = "--"
+_NOT_RESUMED, _OF_SWEEP = "--", "sweep:"
+
+
+def source_of_sweep(sweep_id: int) -> str:
+    """What is kept as the source of a run that runs a sweep."""
+    return f"{_OF_SWEEP}{sweep_id}"
+
+
+def is_of_sweep(source: str) -> bool:
+    return source.startswith(_OF_SWEEP)
 
 
 def never_resumed(source: str) -> str:
@@ -37,8 +47,23 @@ def never_resumed(source: str) -> str:
     return f"{_NOT_RESUMED}{source}"
 
 
-def can_be_resumed(source: str) -> bool:
-    return not source.startswith(_NOT_RESUMED)
+def continue_command(name: str, source: str) -> str:
+    """What continues a run that has ended; empty: nothing does."""
+    if source.startswith(_NOT_RESUMED):
+        return ""
+    if is_of_sweep(source):
+        return f"duckrow sweep --resume --name {source.removeprefix(_OF_SWEEP)}"
+    return f"duckrow run --resume={name}"
+
+
+def drop_command(name: str) -> str:
+    """What drops the jobs that a run left behind."""
+    return f"duckrow clean --run {name}"
+
+
+def what_to_type(name: str, source: str) -> str:
+    """About jobs that a run left behind, where there is room for one command."""
+    return continue_command(name, source) or f"{drop_command(name)}, which drops it"
 
 
 class HostRow(NamedTuple):
@@ -53,6 +78,13 @@ class HostRow(NamedTuple):
     boot_id: str
     started_at: float | None
     ended_at: float | None
+    list_form: str  # how its list is read, as stored
+
+    @property
+    def form(self) -> ListForm:
+        from duckrow.core.jobs.commands import ListForm  # a listing reads no list
+
+        return ListForm(**json.loads(self.list_form))
 
     @property
     def list_file(self) -> str:
@@ -79,11 +111,10 @@ class HostStore:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def add_run(self, name: str, cwd: str, source: str) -> int:
+    def add_run(self, name: str, cwd: str, source: str, form: ListForm | None = None) -> int:
+        values = {"name": name, "cwd": to_sql(cwd), "source": to_sql(source), "list_form": _form_text(form)}
         with self.database.transaction():
-            cursor = self.database.execute(
-                _SQL["add_host"], {"name": name, "cwd": to_sql(cwd), "source": to_sql(source)}
-            )
+            cursor = self.database.execute(_SQL["add_host"], values)
             assert cursor.lastrowid is not None
             if not name:
                 self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
@@ -103,6 +134,11 @@ class HostStore:
                     "seats": json.dumps(list(seats)),
                 },
             )
+
+    def note_list_form(self, host_id: int, form: ListForm) -> None:
+        """How its list is read from now on."""
+        with self.database.transaction():
+            self.database.execute(_SQL["note_list_form"], {"id": host_id, "list_form": _form_text(form)})
 
     def note_settling(self, settles: bool) -> None:
         """Whether the process that is the daemon now only settles what people want of jobs."""
@@ -181,6 +217,12 @@ class HostStore:
 
 def _row(row: Sequence[object]) -> HostRow:
     return HostRow._make(from_sql(value) if isinstance(value, bytes) else value for value in row)
+
+
+def _form_text(form: ListForm | None) -> str:
+    if form is None:
+        return "{}"
+    return json.dumps({key: value for key, value in form._asdict().items() if value != form._field_defaults[key]})
 
 
 def seats_from(text: str) -> list[Seat]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,26 @@ def test_a_call_that_is_refused_leaves_no_folder(slots: QuietQueue) -> None:
     with pytest.raises(UsageError, match="can never start"):
         duckrow.submit(divmod, 17, 5, gpus=2)
     assert list(Path(slots.folder.runs).glob("*/*/call-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({"gpus": 9}, "only 1 CPU slot. Omit gpus=. Nothing was submitted."),
+        ({"gpu_mem": "4G"}, "there is no GPU here. Omit gpu_mem=. Nothing was submitted."),
+        ({"total_gpu_mem": "4G", "gpus": 1}, "Omit gpus=, or use gpu_mem=."),
+        ({"mem_limit": True}, "mem_limit= needs mem=, the most that the job may use, such as 16G."),
+    ],
+)
+def test_a_sentence_names_the_argument_that_was_written(slots: QuietQueue, named: dict[str, Any], told: str) -> None:
+    for refused in (
+        lambda: duckrow.submit("true", **named),
+        lambda: duckrow.submit(divmod, 17, 5, **named),
+        lambda: duckrow.sweep("echo {x}", {"x": [1]}, root=slots.work / "runs", **named),
+    ):
+        with pytest.raises(UsageError) as caught:
+            refused()
+        assert str(caught.value).endswith(told)
 
 
 def test_a_function_is_swept_and_runs_again_once_it_was_edited(slots: QuietQueue) -> None:

@@ -33,7 +33,7 @@ from duckrow.store.batches import BatchStore, GroupStanding, Standing
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.folder.state_folder import Folder
-from duckrow.store.hosts import DAEMON, try_lock, unlock
+from duckrow.store.hosts import DAEMON, never_resumed, source_of_sweep, try_lock, unlock
 from duckrow.store.jobs.control import ControlStore
 from duckrow.store.sqlite.database import Database
 from tests.store.shelf import Shelf, at
@@ -247,10 +247,17 @@ def test_the_daemon_is_not_running(scene: Scene) -> None:
     assert scene.why() == ["the daemon is not running: duckrow up"]
 
 
-def test_its_run_is_over(scene: Scene) -> None:
-    run = scene.client.hosts.add_run("sweep-3", "/", "")
-    told = "it belongs to the run sweep-3, which has ended: duckrow run --resume=sweep-3"
-    assert scene.why(host_id=run) == [told]
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        ("/list", "duckrow run --resume=mine"),
+        (never_resumed(""), "duckrow clean --run mine, which drops it"),
+        (source_of_sweep(7), "duckrow sweep --resume --name 7"),
+    ],
+)
+def test_its_run_is_over(scene: Scene, source: str, command: str) -> None:
+    run = scene.client.hosts.add_run("mine", "/", source)
+    assert scene.why(host_id=run) == [f"it belongs to the run mine, which has ended: {command}"]
 
 
 # -- which devices there are -----------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from duckrow.cli.options.typed_job_options import JobOptions
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.core.clock import Now
 from duckrow.core.devices.inventory import Seat
+from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.attempt import Exit, LiveAttempt
 from duckrow.core.jobs.job import JobSpec
@@ -23,7 +24,7 @@ from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
 from duckrow.core.ports import Observer
 from tests.conftest import Duckrow
-from tests.core.language import attempt, gpus, job
+from tests.core.language import attempt, cpus, gpus, job
 
 OPTIONS = JobOptions(
     name="",
@@ -174,6 +175,8 @@ def test_a_value_that_cannot_be_is_refused_before_anything_is_written(key: str, 
         ({"command": "true", "gpus": -1}, "A job cannot have -1 GPUs"),
         ({"command": "true", "preload": "a b"}, "'a b' cannot be a module"),
         ({"command": "true", "preload": [1]}, "'1' cannot be a module"),
+        ({"command": "true", "cwd": "/no/such"}, "The folder /no/such does not exist"),
+        ({"command": "true", "cwd": "no/such"}, "/no/such does not exist. Create it, or choose another."),
     ],
 )
 def test_what_no_job_may_have_is_refused_here_as_everywhere(job: dict[str, Any], said: str) -> None:
@@ -184,6 +187,34 @@ def test_a_job_that_no_device_could_hold_is_refused() -> None:
     assert "can never start. It asks for 3 GPUs" in complaint('{"command": "true", "gpus": 3}', gpus(2))
     assert "no CPU slot" in complaint('{"command": "true", "gpus": 0}', gpus(2))
     assert spec_of_line('{"command": "true", "gpus": 2}', OPTIONS, None, gpus(2)).gpus == 2
+
+
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ({"gpus": 4}, 'only 2 CPU slots. Omit "gpus".'),
+        ({"gpu_mem": "4G"}, 'there is no GPU here. Omit "gpu_mem".'),
+        ({"total_gpu_mem": "4G"}, 'there is no GPU here. Omit "total_gpu_mem".'),
+        ({"gpu_mem": 1, "total_gpu_mem": 1}, 'Either "gpu_mem" (for each GPU) or "total_gpu_mem"'),
+        ({"total_gpu_mem": 1, "gpus": 1}, '"total_gpu_mem" chooses how many GPUs there are. Omit "gpus", or use --gpu'),
+        ({"gpu_mem": 0}, '"gpu_mem" must be more than 0.'),
+    ],
+)
+def test_a_sentence_names_the_key_that_was_written(job: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        spec_of_line(json.dumps({"command": "true", **job}), OPTIONS, None, cpus(2), Machine())
+    assert said in str(raised.value)
+
+
+def test_what_was_typed_as_an_option_is_named_as_one() -> None:
+    with pytest.raises(UsageError, match=r'^"total_gpu_mem" chooses .* Omit --gpus'):
+        spec_of_line('{"command": "true", "total_gpu_mem": 1}', OPTIONS, 2)
+
+
+def test_a_line_that_is_not_json_says_where() -> None:
+    assert complaint('{"command": true x}') == (
+        """This line is not JSON (Expecting ',' delimiter at character 18): {"command": true x}"""
+    )
 
 
 def test_a_run_refuses_wrong_lines_and_runs_the_others(duckrow: Duckrow) -> None:

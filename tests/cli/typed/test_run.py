@@ -114,10 +114,35 @@ def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: DryDuckr
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
+def test_a_dry_run_counts_the_jobs_that_would_start_however_they_share_devices(duckrow: DryDuckrow) -> None:
+    for words, jobs, start in (
+        (["--gpus", "2"], 2, "1 of them would start now."),
+        (["--gpu-mem", "4G"], 4, "All of them would start now."),
+        (["--cpu", "--slots", "1"], 2, "1 of them would start now."),
+        (["--gpus", "2"], 1, "It would start now."),
+        ([], 0, "0 jobs. Nothing was run."),
+    ):
+        shown = duckrow("run", "--devices", "0:24G,1:24G", *words, "--dry-run", stdin="true\n" * jobs)
+        assert start in shown.stderr, words
+        assert "place" not in shown.stderr
+
+
+def test_a_dry_run_shows_jobs_in_the_order_in_which_they_would_start(duckrow: DryDuckrow) -> None:
+    lines = [{"command": name, "priority": priority} for name, priority in (("a", 1), ("b", 2), ("c", 1), ("d", 9))]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text).stdout
+    assert [line.split() for line in shown.splitlines()] == [
+        ["GPU", "0", "d"],
+        ["GPU", "1", "b"],
+        ["next", "free", "a"],
+        ["next", "free", "c"],
+    ]
+
+
 def test_a_dry_run_of_one_command_runs_it_no_more_than_a_list(duckrow: DryDuckrow) -> None:
     shown = duckrow("run", "--slots", "1", "--dry-run", "--", "touch", "a")
-    assert shown.stdout.split() == ["CPU", "0", "exec", "touch", "a"]
-    assert shown.stderr == "duckrow: 1 job on 1 place. Nothing was run.\n"
+    assert shown.stdout.split() == ["CPU", "0", "touch", "a"]
+    assert shown.stderr == "duckrow: 1 job. It would start now. Nothing was run.\n"
     assert duckrow.sql("SELECT count(*) FROM jobs") == [(0,)]
 
 
@@ -127,8 +152,21 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
     shown = duckrow("run", "--devices", "0,1", "--format", "json", "--dry-run", stdin=text, ok=False)
     assert shown.returncode == 1
     assert [line.split() for line in shown.stdout.splitlines()] == [["GPU", "0", "a"], ["GPU", "1", "c"]]
-    assert "nocommand" in shown.stderr
-    assert shown.stderr.endswith("duckrow: 2 jobs on 2 places, 2 refused. Nothing was run.\n")
+    assert "duckrow: line 2: A job is written as" in shown.stderr
+    assert "duckrow: line 3: The job b can never start. It asks for 3 GPUs, but there are 2" in shown.stderr
+    assert shown.stderr.endswith("duckrow: 2 jobs, 2 refused. All of them would start now. Nothing was run.\n")
+
+
+@pytest.mark.parametrize("verb", [["run", "list"], ["submit", "--file", "list"], ["sweep", "a {x}", "-p", "x", "1"]])
+@pytest.mark.parametrize("option", ["--cwd", "--shell"])
+def test_a_folder_or_shell_that_does_not_exist_is_refused_at_once(
+    duckrow: DryDuckrow, verb: list[str], option: str
+) -> None:
+    write(duckrow, "true\n", "list")
+    more = ["--run", "--slots", "1"] if verb[0] == "sweep" else []
+    refused = duckrow(*verb, *more, option, "/no/such", ok=False)
+    assert (refused.returncode, "/no/such" in refused.stderr) == (2, True)
+    assert duckrow.sql("SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM sweeps)") == [(0,)]
 
 
 def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
@@ -177,7 +215,7 @@ def test_a_dry_run_says_if_nothing_would_start_now(duckrow: DryDuckrow) -> None:
     duckrow("pause")
     shown = duckrow("run", "--devices", "0,1", "--dry-run", stdin="a\nb\n")
     none_now = "None of them would start now: everything is paused."
-    assert shown.stderr == f"duckrow: 2 jobs on 2 places. {none_now} Nothing was run.\n"
+    assert shown.stderr == f"duckrow: 2 jobs. {none_now} Nothing was run.\n"
 
 
 def test_in_a_dry_run_nobody_overtakes_whom_they_would_not_overtake(duckrow: DryDuckrow) -> None:
@@ -235,9 +273,38 @@ def test_who_does_what_a_run_says_at_its_end_resumes_it(duckrow: DryDuckrow) -> 
     file = write(duckrow, "echo a\nfalse\n---\ntrue\n")
     said = duckrow("run", "--slots", "1", "--delimiter", "---", file, ok=False).stderr
     told = said.split("duckrow run ")[-1].split("\n")[0]
-    assert told == f"--delimiter --- --resume {os.path.relpath(file)}"
+    assert told == f"--resume {os.path.relpath(file)}"
     duckrow("run", *told.split())
     assert duckrow.sql("SELECT attempts, outcome FROM jobs ORDER BY id") == [(2, "succeeded"), (1, "succeeded")]
+
+
+@pytest.mark.parametrize("how", [["--resume", "jobs.txt"], ["--resume=night"], ["--resume", "night"]])
+def test_a_resumed_run_reads_its_list_as_before(duckrow: DryDuckrow, how: list[str]) -> None:
+    duckrow.does("echo a", Behaviour(exit_code=1), Behaviour(exit_code=1), Behaviour())
+    file = write(duckrow, '{"command":\n  "echo a"}\n%%\n{"command": "true"}\n')
+    typed = ["--slots", "1", "--delimiter", "%%", "--format", "json"]
+    duckrow("run", *typed, "--name", "night", file, ok=False)
+    duckrow("run", *how, ok=False)
+    duckrow("run", *how)
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("echo a", 3), ("true", 1)]
+
+
+def test_on_a_cluster_no_list_is_read_again_so_nobody_says_how(duckrow: DryDuckrow) -> None:
+    for words in (["--delimiter", "%%"], ["--format", "json"]):
+        refused = duckrow("run", "--on", "slurm", "--resume", *words, write(duckrow, "true\n"), ok=False)
+        assert (refused.returncode, f"Omit {words[0]}." in refused.stderr) == (2, True)
+
+
+def test_who_types_another_format_or_delimiter_has_the_list_read_so_from_then_on(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "false\n")
+    duckrow("run", "--slots", "1", "--delimiter", "%%", file, ok=False)
+    write(duckrow, '{"command": "false"}\n---\n{"command": "true"}\n---\n')
+    duckrow("run", "--format", "json", "--delimiter", "---", "--resume", file, ok=False)
+    duckrow("run", "--resume", file, ok=False)
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("false", 3), ("true", 1)]
+    write(duckrow, "false\n---\ntrue\n---\n")
+    duckrow("run", "--format", "commands", "--resume", file, ok=False)
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("false", 4), ("true", 1)]
 
 
 def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None:
@@ -303,6 +370,17 @@ def test_a_paused_run_says_so(duckrow: DryDuckrow) -> None:
 def test_a_pause_of_another_project_is_not_told(duckrow: DryDuckrow) -> None:
     duckrow("pause", "--project", "other")
     assert "paused" not in duckrow("run", "--slots", "1", stdin="sleep 60\n").stderr
+
+
+def test_one_command_that_its_time_limit_ended_says_so(duckrow: DryDuckrow) -> None:
+    ended = duckrow("run", "--slots", "1", "--timeout", "10s", "--", "sleep 60", ok=False)
+    assert ended.returncode == 128 + SIGTERM
+    assert ended.stderr == "duckrow: job 1: ended by its time limit of 10s.\n"
+
+
+def test_one_command_that_fails_says_so_by_its_exit_code_alone(duckrow: DryDuckrow) -> None:
+    failed = duckrow("run", "--slots", "1", "--", "exit 3", ok=False)
+    assert (failed.returncode, failed.stderr) == (3, "")
 
 
 # -- what it says at its end ---------------------------------------------------------------------------------------

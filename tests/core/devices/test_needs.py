@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duckrow.core.devices.needs import NO_NEEDS, PLAIN, Ask, Needs, ask_of, check_needs, needs_from
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import UsageError, as_argument, as_key, as_option, naming
 
 
 def test_a_job_that_needs_nothing_keeps_nothing() -> None:
@@ -88,6 +90,20 @@ def test_one_that_ran_out_of_memory_beside_others_is_alone_whatever_is_known() -
 def test_what_contradicts_itself_is_told(needs: Needs, gpus: int | None, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         check_needs(needs, gpus)
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        (as_option, "--total-gpu-mem chooses how many GPUs there are. Omit --gpus, or use --gpu-mem."),
+        (as_key, '"total_gpu_mem" chooses how many GPUs there are. Omit "gpus", or use "gpu_mem".'),
+        (as_argument, "total_gpu_mem= chooses how many GPUs there are. Omit gpus=, or use gpu_mem=."),
+    ],
+)
+def test_it_is_told_in_the_words_of_the_one_who_asks(how: Callable[[str], str], told: str) -> None:
+    with pytest.raises(UsageError) as caught, naming(how):
+        check_needs(Needs(total_gpu_mem_mb=1), 2)
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from duckrow.core.jobs.commands import CommandReader, has_code, script_options
+from duckrow.core.errors import UsageError
+from duckrow.core.jobs.command_list import CommandList
+from duckrow.core.jobs.commands import (
+    ONE_PER_LINE,
+    CommandReader,
+    ListForm,
+    has_code,
+    read_commands,
+    script_options,
+)
 
 
 def read(text: str, delimiter: str | None = None) -> list[str]:
@@ -169,3 +178,33 @@ def test_a_list_is_read_as_its_lines_are_one_by_one(text: str) -> None:
 def test_the_mark_with_which_some_editors_begin_a_file_is_not_part_of_a_command(mark: str) -> None:
     reader = CommandReader()
     assert reader.feed(mark) + reader.feed("echo a\necho \ufeff") + reader.finish() == ["echo a", "echo \ufeff"]
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "lines"),
+    [
+        (ListForm(), "a\nb\n", [1, 2]),
+        (ListForm(), "\n# one\na\n\nb \\\n  c\nd", [3, 5, 7]),
+        (ListForm(), "a \\\n  b", [1]),
+        (ListForm(delimiter="%%"), "a\nb\n%%\nc\n%%\n%%\nd", [1, 4, 7]),
+        (ListForm(blocks=True), "a\nfor i in 1 2; do\n  b\ndone\nc\n", [1, 2, 5]),
+    ],
+)
+def test_it_is_known_in_which_line_a_command_begins(form: ListForm, text: str, lines: list[int]) -> None:
+    assert read_commands(text, form).lines == lines
+    reader = CommandReader(form.delimiter, form.blocks)
+    in_parts = [line for character in text for line in reader.read(character).lines]
+    assert [*in_parts, *reader.read("", final=True).lines] == lines
+
+
+def test_what_is_wrong_with_a_command_is_told_with_its_line() -> None:
+    def refuse(command: str) -> str:
+        if command == "b":
+            raise UsageError("No b.")
+        return command
+
+    with pytest.raises(UsageError, match=r"^line 3: No b\.$"):
+        read_commands("a\n\nb\n", ONE_PER_LINE).each(refuse)
+    with pytest.raises(UsageError, match=r"^No b\.$"):  # typed
+        CommandList(["b"]).each(refuse)
+    assert read_commands("a\nc\n", ONE_PER_LINE).each(refuse) == ["a", "c"]

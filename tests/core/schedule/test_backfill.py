@@ -131,7 +131,7 @@ def why(turn: Turn, ask: Ask, *ahead: tuple[Turn, Ask]) -> list[str]:
             paused=None,
             waits_for=(),
             limit=None,
-            host=None,
+            ended_run=None,
             daemon_runs=True,
             seats=tuple(stage.seats),
             drained=frozenset(),

@@ -28,7 +28,7 @@ def waiting(gpu_count: int | None = None, **fields: Any) -> WaitingJob:
         "paused": None,
         "waits_for": (),
         "limit": None,
-        "host": None,
+        "ended_run": None,
         "daemon_runs": True,
         "seats": tuple(gpus(2)),
         "drained": frozenset(),
@@ -68,7 +68,7 @@ def test_a_job_that_shares_a_gpu_with_others_may_wait_for_its_planned_time() -> 
         ({"limit": ("thesis", 2, 2)}, "thesis may run 2 jobs at a time, and 2 are running"),
         ({"limit": ("thesis", 1, 3)}, "thesis may run 1 job at a time, and 3 are running"),
         ({"limit": ("thesis", 0, 0)}, "thesis may run 0 jobs at a time, and 0 are running"),
-        ({"host": "run-7"}, "it belongs to the run run-7, which has ended: duckrow run --resume=run-7"),
+        ({"ended_run": ("run-7", "duckrow go")}, "it belongs to the run run-7, which has ended: duckrow go"),
         ({"daemon_runs": False}, "the daemon is not running: duckrow up"),
     ],
 )
@@ -102,7 +102,7 @@ def test_all_reasons_are_told_and_what_a_person_wants_comes_first() -> None:
 
 
 def test_a_job_of_a_run_that_is_over_does_not_wait_for_the_daemon() -> None:
-    (reason,) = explain(waiting(host="run-7", daemon_runs=False))
+    (reason,) = explain(waiting(ended_run=("run-7", "duckrow go"), daemon_runs=False))
     assert "run-7" in reason
 
 

@@ -131,7 +131,7 @@ def test_why_says_the_same(at_most_s: float, reasons: list[str]) -> None:
         paused=None,
         waits_for=(),
         limit=None,
-        host=None,
+        ended_run=None,
         daemon_runs=True,
         seats=tuple(gpus(2)),
         drained=frozenset(),

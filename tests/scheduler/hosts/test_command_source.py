@@ -19,7 +19,9 @@ class Piped:
         self.fd, self.end = os.pipe()
         self.taken: list[str] = []
         self.reactor = HandReactor(HandClock())
-        self.source = CommandSource(self.fd, CommandReader(None, False), self.taken.extend)
+        self.source = CommandSource(
+            self.fd, CommandReader(None, False), lambda given: self.taken.extend(given.commands)
+        )
         self.source.attach(self.reactor)
 
     def write(self, data: bytes) -> list[str]:
@@ -74,7 +76,7 @@ def test_a_file_is_read_to_its_end(tmp_path: Path) -> None:
     taken: list[str] = []
     reactor = HandReactor(HandClock())
     fd = os.open(tmp_path / "list", os.O_RDONLY)
-    source = CommandSource(fd, CommandReader(None, False), taken.extend)
+    source = CommandSource(fd, CommandReader(None, False), lambda given: taken.extend(given.commands))
     source.attach(reactor)
     while not source.ended:
         reactor.wait(0)
@@ -87,7 +89,7 @@ def test_nothing_at_all_ends_at_once() -> None:
     taken: list[str] = []
     reactor = HandReactor(HandClock())
     fd = os.open("/dev/null", os.O_RDONLY)
-    source = CommandSource(fd, CommandReader(None, False), taken.extend)
+    source = CommandSource(fd, CommandReader(None, False), lambda given: taken.extend(given.commands))
     source.attach(reactor)
     os.close(fd)
     reactor.close()

@@ -92,8 +92,8 @@ def test_a_list_runs_from_its_first_line_to_its_last(run: Run) -> None:
 
 
 def test_a_line_that_cannot_run_is_told_and_the_others_run(run: Run) -> None:
-    done = run("good\nwrong\ngood\n")
-    assert run.events == [("refused", "'wrong' cannot run.")]
+    done = run("good\n\nwrong\ngood\n")
+    assert run.events == [("refused", "line 3: 'wrong' cannot run.")]
     assert (done.refused, done.added, run.on.states()) == (1, 2, ["succeeded", "succeeded"])
 
 

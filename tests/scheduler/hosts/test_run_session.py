@@ -14,6 +14,7 @@ import pytest
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.ports import Observer
@@ -21,7 +22,7 @@ from duckrow.devices.discover import Offer
 from duckrow.scheduler.hosts import run_session
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import Host
-from duckrow.scheduler.hosts.run_session import SweepJobs, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import SweepJobs, find_earlier, open_run, open_sweep
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import HostStore
 from duckrow.store.jobs.jobs import JobStore
@@ -73,6 +74,8 @@ class Sessions:
         if commands is not None:
             self.list.write_text(commands)
             more.setdefault("file", str(self.list))
+        if "resume" in more:
+            more["earlier"] = find_earlier(more.pop("resume"), more.get("file"))
         self.dry = self._dry()
         offer = Offer(slots(seats), Machine())
         return open_run(offer, Observer(), lambda line: JobSpec(line, "/"), environment={"A": "1"}, **more)
@@ -136,7 +139,7 @@ def test_a_run_that_is_resumed_by_name_finds_its_list_itself(sessions: Sessions)
 def test_a_run_without_a_list_is_resumed_with_all_its_jobs(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     run = sessions.open(name="piped")
-    run.take(["bad", "good"])
+    run.take(CommandList(["bad", "good"]))
     run.go()
     run.close()
     run = sessions.play(resume="piped")
@@ -204,6 +207,12 @@ def test_the_jobs_of_a_run_have_the_environment_of_its_command(sessions: Session
     sessions.play("good\n")
     environment_id = int(sessions.database.one("SELECT environment_id FROM jobs WHERE id = 1"))
     assert JobStore(sessions.database).environment(environment_id) == {"A": "1"}
+
+
+def test_the_run_of_a_sweep_is_resumed_as_a_sweep(sessions: Sessions) -> None:
+    sessions.sweep(jobs("bad")).close()
+    with pytest.raises(UsageError, match=r"^The run sweep-lr is a sweep\. .*: duckrow sweep --resume --name 7$"):
+        sessions.open(resume="sweep-lr")
 
 
 # -- sweeps ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.job import DEFAULT_NOTICE, DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL
+from duckrow.core.jobs.job import DEFAULT_NOTICE, DEFAULT_NOTICE_S, DEFAULT_NOTICE_SIGNAL, DEFAULT_SHELL
 from duckrow.core.units import parse_duration_s
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -60,12 +60,24 @@ def recipe_here(
 
 
 def find_shell(shell: str) -> str:
-    """A shell may be named without its folder."""
-    if "/" in shell:
+    """A shell may be named without its folder. It must exist."""
+    if shell == DEFAULT_SHELL:
         return shell
-    import shutil
+    if "/" in shell:
+        path = os.path.abspath(shell)
+        found = path if os.path.isfile(path) and os.access(path, os.X_OK) else None
+    else:
+        import shutil
 
-    found = shutil.which(shell)
+        found = shutil.which(shell)
     if found is None:
         raise UsageError(f"There is no shell '{shell}' here. Write its path, such as /bin/bash.")
     return found
+
+
+_FOUND_HERE = {"cwd": existing_folder, "shell": find_shell}
+
+
+def found_here(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a job by name, as they are, but a folder and a shell must exist."""
+    return {key: _FOUND_HERE[key](value) if key in _FOUND_HERE else value for key, value in values.items()}

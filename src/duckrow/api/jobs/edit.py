@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.adding.job_values import found_here
 from duckrow.api.jobs.queued_jobs import has_started, must_wait, told
 from duckrow.api.jobs.submit import could_never_start
 from duckrow.core.errors import UsageError
@@ -21,7 +22,7 @@ _SECONDS_AND_BYTES = {"timeout": "timeout_s", "grace": "grace_s", "backoff": "ba
 
 def edit(client: Client, job_id: int, changes: Mapping[str, Any]) -> None:
     must_wait(client, job_id)
-    changes = {key: checked_change(key, value) for key, value in changes.items()}
+    changes = found_here({key: checked_change(key, value) for key, value in changes.items()})
     if "gpus" in changes:
         _refuse_impossible(client, job_id, changes["gpus"])
     if changes and not ControlStore(client.database).edit(job_id, changes):

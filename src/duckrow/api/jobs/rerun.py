@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from duckrow.api.adding.job_values import found_here
 from duckrow.api.jobs.changed import Changed, glance_at
 from duckrow.api.jobs.queued_jobs import apart
 from duckrow.api.jobs.submit import could_never_start
@@ -79,7 +80,7 @@ def _queue_again(client: Client, ids: Sequence[int], changes: Mapping[str, Any])
 
 
 def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: checked_change(key, value) for key, value in changes.items()}
+    return found_here({key: checked_change(key, value) for key, value in changes.items()})
 
 
 def _refuse_impossible(client: Client, ids: Sequence[int], changes: Mapping[str, Any]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from duckrow.api.adding.environment import inherited_environment
 from duckrow.core.devices.needs import NO_NEEDS, Needs, ask_of
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import FieldError, UsageError, as_option, as_template
 from duckrow.core.jobs.job import WAIT
 from duckrow.core.life.states import Outcome, State, state_in_words
 from duckrow.core.schedule.placement import refusal
@@ -36,9 +36,8 @@ def submit_jobs(
     client.ensure_daemon()
     if after:
         client.tender.copy()  # they may wait for runs on a cluster
-    why_not = next(could_never_start(client, specs), None)
-    if why_not:
-        raise UsageError(f"This job can never start. {why_not[1]} Nothing was submitted.")
+    for number, why_not in could_never_start(client, specs, as_template):
+        raise FieldError(f"This job can never start. {why_not} Nothing was submitted.", number)
     with client.database.transaction():
         # Before the jobs are added: `last` must not mean one of them.
         may_be_broken = all(spec.if_broken == WAIT for spec in specs)
@@ -64,14 +63,16 @@ def _restrict(client: Client, ids: range, waits_for: Sequence[tuple[int, str]], 
         control.set_limit(f"array:{ids[0]}", array_limit)
 
 
-def could_never_start(client: Client, specs: Sequence[JobSpec]) -> Iterator[tuple[int, str]]:
-    """Which of these the daemon could never start, and why."""
+def could_never_start(
+    client: Client, specs: Sequence[JobSpec], written: Callable[[str], str] = as_option
+) -> Iterator[tuple[int, str]]:
+    """Which of these the daemon could never start, and why. `written`: how fields of jobs are named."""
     seats, machine = client.seats(), client.hosts.machine(DAEMON)
     asked: dict[tuple[int | None, Needs], str | None] = {}
     for number, spec in enumerate(specs):
         key = (spec.gpus, spec.needs if spec.needs is NO_NEEDS else spec.needs._replace(parameters=""))
         if key not in asked:
-            asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine)
+            asked[key] = refusal(ask_of(spec.gpus, spec.needs.as_text()), seats, machine, written=written)
         why_not = asked[key]
         if why_not:
             yield number, why_not

@@ -12,7 +12,7 @@ from duckrow.api.calls.functions import Call, forget_call, name_of, pattern_of, 
 from duckrow.api.calls.signature import check_call, names_of, shown_name
 from duckrow.api.jobs.submit import submit_jobs
 from duckrow.api.python.handles import Job, open_client
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import UsageError, as_argument, naming
 from duckrow.core.jobs.job import JobSpec
 
 if TYPE_CHECKING:
@@ -51,8 +51,9 @@ def submit(task: Any, /, *args: Any, kwargs: Mapping[str, Any] | None = None, **
     if args or kwargs:
         raise UsageError("Arguments are for functions. Write a command with its words as one list.")
     command = task if isinstance(task, str) else _joined(task)
-    spec = with_recipe(request.spec(command=command, name=request.name), None)
-    with open_client() as client:
+    with naming(as_argument):
+        spec = with_recipe(request.spec(command=command, name=request.name), None)
+    with naming(as_argument), open_client() as client:
         ids = _submit(client, [spec], request)
         return Job(ids[0], spec.name, client.folder.root)
 
@@ -86,7 +87,7 @@ def submit_calls(
 ) -> list[Job[Any]]:
     """Submit all or none. More jobs than `room` are held."""
     specs: list[JobSpec] = []
-    with open_client(home) as client:
+    with naming(as_argument), open_client(home) as client:
         try:
             for call in calls:
                 folder = f"{_place_of_calls(client, request, call.name)}/call-{secrets.token_hex(8)}"

@@ -15,7 +15,7 @@ from duckrow.api.calls.signature import check_call
 from duckrow.api.jobs.wait import wait
 from duckrow.api.python.handles import Job, open_client
 from duckrow.api.sweeps.sweeps import DEFAULT_ROOT, SweepRow, Sweeps, Todo
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import UsageError, as_argument, naming
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.sweeps.sweep import Point, expand, key_of, read_grid
 from duckrow.core.sweeps.template import render
@@ -82,7 +82,7 @@ def sweep(
             render(task, point)
         else:
             check_call(task, (), point)
-    with open_client() as client:
+    with naming(as_argument), open_client() as client:
         client.tender.copy()
         sweeps = Sweeps(client)
         place = os.path.abspath(root or DEFAULT_ROOT)

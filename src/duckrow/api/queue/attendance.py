@@ -13,7 +13,7 @@ from duckrow.api.queue.kept_back import kept_back
 from duckrow.core.life.states import State
 from duckrow.core.units import plural
 from duckrow.store.batches import BatchStore
-from duckrow.store.hosts import DAEMON, HostRow, is_alive
+from duckrow.store.hosts import DAEMON, HostRow, is_alive, what_to_type
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session
@@ -80,6 +80,6 @@ def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
         if host.id != DAEMON:
             sentences.append(
                 f"The run {host.name} has ended and {plural(count, 'job')} did not start. "
-                f"Still waiting. Type: duckrow run --resume={host.name}"
+                f"Still waiting. Type: {what_to_type(host.name, host.source)}"
             )
     return sentences

@@ -9,7 +9,7 @@ from duckrow.core.jobs.job_filter import Filter
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
-from duckrow.store.hosts import DAEMON, can_be_resumed, is_alive
+from duckrow.store.hosts import DAEMON, continue_command, drop_command, is_alive, what_to_type
 from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.listing import ListingStore
@@ -150,14 +150,26 @@ class EndedRun(NamedTuple):
     host_id: int
     name: str
     jobs: int
-    can_be_resumed: bool
+    continued_by: str  # the command; empty: it cannot be continued
+
+    @property
+    def dropped_by(self) -> str:
+        return drop_command(self.name)
 
 
 def ended_runs(client: Client) -> list[EndedRun]:
     """Oldest first."""
     waiting = WaitingStore(client.database)
     ended = [host for host in waiting.hosts() if host.kind == "run" and not is_alive(client.folder, host.id)]
-    return [EndedRun(run.id, run.name, waiting.count([run.id]), can_be_resumed(run.source)) for run in ended]
+    return [
+        EndedRun(run.id, run.name, waiting.count([run.id]), continue_command(run.name, run.source)) for run in ended
+    ]
+
+
+def left_job_command(client: Client, job_id: int) -> str:
+    """What to type about a job that its run left behind."""
+    run = client.hosts.get(client.jobs.owners([job_id])[job_id])
+    return what_to_type(run.name, run.source)
 
 
 def waits_for_daemon(client: Client) -> bool:

@@ -24,7 +24,7 @@ from duckrow.core.schedule.explain import Holder, WaitingJob, explain, why_held
 from duckrow.store.attempts.attempts import live_attempts
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
-from duckrow.store.hosts import DAEMON, is_alive, seats_from
+from duckrow.store.hosts import DAEMON, is_alive, seats_from, what_to_type
 from duckrow.store.jobs.control import ControlStore, WaitingFacts
 
 
@@ -93,7 +93,7 @@ def why(client: Client, job_id: int) -> list[str]:
             paused="" if "" in pauses else facts.project if facts.project in pauses else None,
             waits_for=tuple(row for row in store.dependencies_of(job_id) if not row.met),
             limit=full[0] if full else None,
-            host=host.name if host.id != DAEMON and not alive else None,
+            ended_run=((host.name, what_to_type(host.name, host.source)) if host.id != DAEMON and not alive else None),
             daemon_runs=alive,
             seats=tuple(seats),
             drained=drained(client.database, host.id),

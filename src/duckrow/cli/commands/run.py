@@ -45,7 +45,6 @@ class RunCommand(DeviceCommand):
     "--format",
     "form",
     type=click.Choice(["commands", "json"]),
-    default="commands",
     help="Format of the lines: commands, or JSON with a name, folder, env ... for each job.",
 )
 @click.option("--follow/--no-follow", "-f", default=None, help="Print all output, each line prefixed with its job.")

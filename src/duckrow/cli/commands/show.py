@@ -12,7 +12,7 @@ import click
 from duckrow.api.client import Client
 from duckrow.api.devices.paces import best_of_job
 from duckrow.api.queue.job_story import story_of
-from duckrow.api.queue.listing import annotate, variable_names
+from duckrow.api.queue.listing import annotate, left_job_command, variable_names
 from duckrow.api.queue.views import devices_text, exit_text
 from duckrow.api.results.metric_curves import metrics_of
 from duckrow.cli.completing import complete_jobs
@@ -51,7 +51,7 @@ def command(words: tuple[str, ...], with_names: bool, as_json: bool) -> int:
     for number, story in enumerate(stories):
         if number:
             print()
-        _print_story(story)
+        _print_story(client, story)
     return EXIT_OK
 
 
@@ -69,12 +69,12 @@ def _story(client: Client, job_id: int, with_names: bool) -> dict[str, Any]:
     return story
 
 
-def _print_story(story: dict[str, Any]) -> None:
+def _print_story(client: Client, story: dict[str, Any]) -> None:
     status = story["outcome"] or story["state"]
     painted = paint(status, OUTCOME_COLOURS.get(status, ""), sys.stdout)
     label = full_name(story["name"], story["array_index"])
     print(f"job {story['id']}  {story['project']}/{label}  {painted}")
-    for name, value in _facts(story).items():
+    for name, value in _facts(client, story).items():
         if value:
             print(f"  {name:<10} {value}")
     for attempt in story["attempts_made"]:
@@ -91,7 +91,7 @@ def _event_text(event: dict[str, Any]) -> str:
     return f"{event['before']} -> {event['outcome'] or event['after']}{why}"
 
 
-def _facts(story: dict[str, Any]) -> dict[str, str]:
+def _facts(client: Client, story: dict[str, Any]) -> dict[str, str]:
     limit, retries, not_before = story["timeout_s"], story["retries"], story["not_before"]
     peak = story["peak_memory_mb"]
     variables = story.get("variables")
@@ -114,7 +114,7 @@ def _facts(story: dict[str, Any]) -> dict[str, str]:
         "held": f"yes (duckrow release {story['id']})" if story["held"] else "",
         "suspended": f"yes, because it was paused (duckrow resume {story['id']})" if story["suspended"] else "",
         "not before": "" if not_before is None else _clock(not_before),
-        "waits for": _lost_run(story),
+        "waits for": _lost_run(client, story),
         "after": ", ".join([*_after(story, met=False), *(f"{job} (met)" for job in _after(story, met=True))]),
         "done in": eta_text(story["eta_s"]),
         "metrics": clean(" ".join(f"{name}={short_text(value)}" for name, value in story["metrics"].items())),
@@ -142,8 +142,8 @@ def _array(story: dict[str, Any]) -> str:
     return "" if index is None else f"index {index} of the array that begins with job {story['array_id']}"
 
 
-def _lost_run(story: dict[str, Any]) -> str:
-    return f"a run that has ended (duckrow run --resume={story['host']})" if story["run_ended"] else ""
+def _lost_run(client: Client, story: dict[str, Any]) -> str:
+    return f"a run that has ended ({left_job_command(client, story['id'])})" if story["run_ended"] else ""
 
 
 def _print_attempt(attempt: dict[str, Any]) -> None:

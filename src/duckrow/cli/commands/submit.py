@@ -16,9 +16,11 @@ from duckrow.cli.options.sbatch_command import META, SpeaksSbatch
 from duckrow.cli.options.script_lines import sbatch_options, words_in
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.typed_job_options import take_job_options
+from duckrow.cli.runs.lines import all_commands
 from duckrow.cli.submitting import SubmitOptions, command_of_words, interpreter, submit_commands
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.commands import CommandReader, has_code, script_options
+from duckrow.core.jobs.command_list import CommandList
+from duckrow.core.jobs.commands import ListForm, has_code, script_options
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, SKIP, WAIT, name_of_command
 
 if TYPE_CHECKING:
@@ -139,20 +141,20 @@ def command(ctx: click.Context, /, words: tuple[str, ...], file: str | None, **v
     return submit_commands(texts, given, options, gpus, script, on, asked)
 
 
-def _commands(script: str, words: list[str], file: str | None, given: SubmitOptions, moves: bool) -> list[str]:
+def _commands(script: str, words: list[str], file: str | None, given: SubmitOptions, moves: bool) -> CommandList:
     if given.wrap is not None:
         if words or file is not None:
             raise UsageError("Either --wrap or a command, not both.")
-        return [given.wrap]
+        return CommandList([given.wrap])
     if file is not None:
         if words:
             raise UsageError("Either --file or a command, not both.")
         gc.disable()  # a file may have a million jobs, none of which is garbage: not to be looked for among them
-        return _read_commands(file, given.delimiter)
+        return _read_list(file, ListForm(given.form, given.delimiter))
     if words:
-        return [command_of_words(words, script, moves)]
+        return CommandList([command_of_words(words, script, moves)])
     if has_code(script):
-        return [_by_its_interpreter(script.rstrip("\n"))]
+        return CommandList([_by_its_interpreter(script.rstrip("\n"))])
     raise UsageError("There is nothing to submit. Write: duckrow submit -- python train.py")
 
 
@@ -164,14 +166,8 @@ def _by_its_interpreter(script: str) -> str:
     return f"exec {shlex.join([*program, '-c', script])}"
 
 
-def _read_commands(file: str, delimiter: str | None) -> list[str]:
-    try:
-        with sys.stdin.buffer if file == "-" else open(file, "rb") as stream:
-            text = os.fsdecode(stream.read())
-    except OSError as error:
-        raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    reader = CommandReader(delimiter)
-    commands = [*reader.feed(text), *reader.finish()]
-    if not commands:
+def _read_list(file: str, form: ListForm) -> CommandList:
+    listed = all_commands(file, form)
+    if not listed.commands:
         raise UsageError(f"There is no command in {'standard input' if file == '-' else file}.")
-    return commands
+    return listed

@@ -331,4 +331,5 @@ def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, g
         command = render(sweep.pattern, point)
         return options.spec(command, given.gpu_count, pattern=sweep.pattern, point=point)
 
-    return sweeps.prepare(sweep, todo, make_spec, cwd, given.snapshot)
+    with _forgotten_if_refused(sweeps, sweep):
+        return sweeps.prepare(sweep, todo, make_spec, cwd, given.snapshot)

@@ -47,9 +47,11 @@ def _all(client: Client) -> list[int]:
     """All jobs that will start; those of an ended run may never do so."""
     ids, stranded = client.unfinished()
     if stranded:
-        say(
-            f"duckrow: not waiting for {plural(len(stranded), 'job')} of a run that has ended. "
-            "Continue: duckrow run --resume. Drop: duckrow kill --all"
-        )
+        from duckrow.api.queue.listing import ended_runs
+        from duckrow.cli.views.obstacles import left_by_runs
+
+        say(f"duckrow: not waiting for {plural(len(stranded), 'job')} of a run that has ended.")
+        for line in left_by_runs(ended_runs(client)):
+            say(f"duckrow: {line}")
     left_out = set(stranded)
     return [job_id for job_id in ids if job_id not in left_out]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from duckrow.api.adding.job_values import existing_folder
 from duckrow.cli.options.typed_job_options import AUTO, JobOptions
 from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import ask_of
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import UsageError, as_key, as_option, naming
 from duckrow.core.jobs.job import JobSpec, PointOfSweep, parse_modules, shorten
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import parse_duration_s, parse_size_mb
@@ -58,14 +59,32 @@ def spec_of_line(
     `here`: what its paths are relative to; empty: the current folder.
     """
     job = _checked(line)
+    with naming(_names_in(job)):
+        return _spec_of(job, options, gpus, seats, machine, here)
+
+
+def names_in(line: str) -> Callable[[str], str]:
+    """How the fields of a job are written: those in the line as keys, the others as options."""
+    return _names_in(_checked(line))
+
+
+def _names_in(job: Mapping[str, Any]) -> Callable[[str], str]:
+    return lambda field: as_key(field) if field in job else as_option(field)
+
+
+def _spec_of(
+    job: Mapping[str, Any], options: JobOptions, gpus: int | None, seats: Sequence[Seat], machine: Machine, here: str
+) -> JobSpec:
     options = _with_needs(options, job)
     spec = options.spec(job["command"], job.get("gpus", gpus))
     for key in ("name", "project", "retries", "requeue_lost", "priority"):
         if key in job:
             setattr(spec, key, job[key])
-    for key in ("cwd", "folder", "outfile"):
+    for key in ("folder", "outfile"):
         if key in job:
             setattr(spec, key, os.path.abspath(os.path.join(here, job[key])))
+    if "cwd" in job:
+        spec.cwd = existing_folder(os.path.join(here, job["cwd"]))
     if "timeout" in job:
         spec.timeout_s = _seconds(job["timeout"])
     if "env" in job:
@@ -88,7 +107,7 @@ def spec_of_line(
         spec.needs = options.needs(spec.cwd, spec.command, pattern, point)
     spec.__post_init__()  # check the changes too
     needs = None if machine is BARE else spec.needs.as_text()
-    why_not = refusal(ask_of(spec.gpus, needs), seats, machine, chosen_by="") if seats else None
+    why_not = refusal(ask_of(spec.gpus, needs), seats, machine, "", _names_in(job)) if seats else None
     if why_not:
         raise UsageError(f"The job {shorten(spec.command)} can never start. {why_not}")
     return spec
@@ -146,7 +165,8 @@ def _checked(line: str) -> dict[str, Any]:
     try:
         job = json.loads(line)
     except ValueError as error:
-        raise UsageError(f"This line is not JSON ({error}): {shorten(line)}") from None
+        why = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
+        raise UsageError(f"This line is not JSON ({why}): {shorten(line)}") from None
     except RecursionError:
         raise UsageError(f"This line is nested too deeply for a job: {shorten(line)}") from None
     if not isinstance(job, dict) or "command" not in job:

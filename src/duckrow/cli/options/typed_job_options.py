@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from duckrow.api.adding.job_values import existing_folder, find_shell, parse_notice, recipe_here
 from duckrow.core.devices.needs import NO_NEEDS, Needs
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import FieldError
 from duckrow.core.jobs.job import DEFAULT_PRIORITY, JobSpec
 from duckrow.core.quick_dataclass import dataclass
 from duckrow.core.units import NO_LIMIT
@@ -61,7 +61,7 @@ class JobOptions:
         if not (self.by_memory or self.cpus or self.mem or self.mem_limit or self.memory_params):
             return NO_NEEDS
         if self.pack and self.gpu_mem not in (None, AUTO):
-            raise UsageError("Either --pack, which learns what a job needs, or --gpu-mem with a size.")
+            raise FieldError("Either --pack, which learns what a job needs, or {gpu_mem} with a size.")
         deciding = [name.strip() for name in (self.memory_params or "").split(",") if name.strip()]
         return Needs(
             gpu_mem_mb=self.gpu_mem if isinstance(self.gpu_mem, int) else None,
@@ -89,9 +89,6 @@ class JobOptions:
         cwd = existing_folder(self.cwd)
         spec = JobSpec(command, cwd, needs=self.needs(cwd, command, pattern, point), **self._in_common(gpus, outfile))
         return _with_libraries(spec)
-
-    def specs(self, commands: Iterable[str], gpus: int | None, outfile: str | None) -> list[JobSpec]:
-        return list(map(self.spec_maker(gpus, outfile), commands))
 
     def spec_maker(self, gpus: int | None, outfile: str | None = None) -> Callable[[str], JobSpec]:
         """A function that makes the specs of many commands. What they share is worked out now, only once."""

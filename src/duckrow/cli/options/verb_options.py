@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from duckrow.core.devices.policy import KNOBS, Policy
+from duckrow.core.jobs.commands import ONE_PER_LINE, ListForm
 from duckrow.core.named_tuple import NamedTuple
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -73,7 +74,7 @@ class RunOptions(NamedTuple):
     watch: WatchOptions = WatchOptions()
     gpu_count: int | None = None  # GPUs for each job; None: one device
     delimiter: str | None = None
-    form: str = "commands"  # or json
+    form: str | None = None  # commands, the default, or json
     resumed: str | None = None
     announce: str | None = None
     events: str | None = None
@@ -83,6 +84,17 @@ class RunOptions(NamedTuple):
     fill: bool = False
     lifo: bool = False
     dry_run: bool = False
+
+    @property
+    def list_form(self) -> ListForm:
+        return ListForm(self.form or ONE_PER_LINE.format, self.delimiter, self.blocks)
+
+    def or_as(self, earlier: ListForm) -> RunOptions:
+        """Read the list as an earlier run did, where nothing else was typed."""
+        delimiter = earlier.delimiter if self.delimiter is None else self.delimiter
+        return self._replace(
+            form=self.form or earlier.format, delimiter=delimiter, blocks=self.blocks or earlier.blocks
+        )
 
 
 class SweepOptions(NamedTuple):

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from duckrow.api.adding.job_values import existing_folder
 from duckrow.core.devices.machine import BARE
 from duckrow.core.errors import UsageError
-from duckrow.core.jobs.commands import CommandReader, program_in_place_of_list
+from duckrow.core.jobs.command_list import CommandList
+from duckrow.core.jobs.commands import ListForm, program_in_place_of_list, read_commands
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
@@ -41,14 +42,14 @@ def refuse_program(file: str | None) -> None:
         raise UsageError(instead)
 
 
-def all_commands(file: str | None, delimiter: str | None, blocks: bool = False) -> list[str]:
-    reader = CommandReader(delimiter, blocks)
+def all_commands(file: str | None, form: ListForm) -> CommandList:
+    """`file`: None or - for standard input."""
     try:
         with open(file, "rb") if file is not None and file != "-" else sys.stdin.buffer as stream:
             text = os.fsdecode(stream.read())
     except OSError as error:
         raise UsageError(f"The file {file} cannot be read: {error.strerror}.") from None
-    return [*reader.feed(text), *reader.finish()]
+    return read_commands(text, form)
 
 
 def spec_maker(

@@ -21,18 +21,19 @@ from duckrow.core.devices.device import describe_devices
 from duckrow.core.devices.inventory import as_ranges
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import SweepJobs, find_earlier, offer_of, open_run, open_sweep
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from duckrow.api.sweeps.sweeps import Todo
     from duckrow.scheduler.hosts.foreground import ForegroundRun
-    from duckrow.scheduler.hosts.run_session import Offer
+    from duckrow.scheduler.hosts.run_session import HostRow, Offer
 
 _TABLE_JOBS = 40  # a longer table is not a summary
 
@@ -47,7 +48,12 @@ def run_plainly(file: str | None, devices: Sequence[str], slots: int | None) -> 
 
 def run_commands(file: str | None, given: RunOptions, options: JobOptions, words: Sequence[str] | None = None) -> int:
     """On this machine. `words`: the one command after --."""
-    settings = Settings()
+    settings, earlier = Settings(), None
+    if given.resumed is not None and words is None:
+        if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
+            file, given = None, given._replace(resumed=file)
+        earlier = find_earlier(str(given.resumed), file)
+        given = given.or_as(earlier.form)
     offer = check_devices(
         given.devices.with_settings(settings),
         given.devices.jobs_per_gpu,
@@ -60,13 +66,13 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
     given = given._replace(watch=given.watch.with_settings(settings))
     if words is not None:
         spec = _spec_here(words, given.gpu_count, options)
-        return _dry_run([spec], offer, given.lifo) if given.dry_run else _run_here(spec, offer, options, given.lifo)
+        if given.dry_run:
+            return _dry_run([spec], offer, given.lifo, typed=[command_of(words)])
+        return _run_here(spec, offer, options, given.lifo)
     spec_of = spec_maker(given, options, offer.seats, offer.machine)
     if given.dry_run:
         return _dry_run_list(file, offer, given, spec_of)
-    if given.resumed == LAST and file not in (None, "-") and not os.path.exists(str(file)):
-        file, given = None, given._replace(resumed=file)
-    return _run_list(file, offer, given, options, spec_of)
+    return _run_list(file, offer, given, options, spec_of, earlier)
 
 
 def check_devices(
@@ -101,7 +107,12 @@ def check_devices(
 
 
 def _run_list(
-    file: str | None, offer: Offer, given: RunOptions, options: JobOptions, spec_of: Callable[[str], JobSpec]
+    file: str | None,
+    offer: Offer,
+    given: RunOptions,
+    options: JobOptions,
+    spec_of: Callable[[str], JobSpec],
+    earlier: HostRow | None,
 ) -> int:
     _say_what_each_gets(offer, given, options)
     view = make_view(given.watch)
@@ -117,9 +128,8 @@ def _run_list(
         seats_chosen=given.devices.is_chosen,  # a resumed run keeps its devices, whatever the settings say
         name=options.name,
         file=file,
-        delimiter=given.delimiter,
-        blocks=given.blocks,
-        resume=given.resumed,
+        form=given.list_form,
+        earlier=earlier,
         environment=inherited_environment(dict(options.variables), with_device_order=given.as_written),
         output="inherit" if given.watch.passthrough else "log",
         max_failures=given.watch.max_failures,
@@ -138,7 +148,7 @@ def _run_list(
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
-    return _see_through(run, view, given.watch.table, () if given.once else _again(run, given), given.once)
+    return _see_through(run, view, given.watch.table, () if given.once else _again(run), given.once)
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
@@ -158,13 +168,10 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
         say("duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G")
 
 
-def _again(run: ForegroundRun, given: RunOptions) -> list[str]:
-    """The command that runs the unsuccessful jobs again. It keeps the devices; how to read the list must be said."""
+def _again(run: ForegroundRun) -> list[str]:
+    """The command that runs the unsuccessful jobs again. It keeps the devices, and how the list is read."""
     row = run.loop.host.previous
-    words = ["duckrow", "run"] if given.form == "commands" else ["duckrow", "run", "--format", given.form]
-    if given.delimiter is not None:
-        words += ["--delimiter", given.delimiter]
-    return [*words, "--resume", os.path.relpath(row.source)] if row.source else [*words, f"--resume={row.name}"]
+    return ["duckrow", "run", *(["--resume", os.path.relpath(row.source)] if row.source else [f"--resume={row.name}"])]
 
 
 def _see_through(
@@ -262,7 +269,7 @@ def _spec_here(words: Sequence[str], gpus: int | None, options: JobOptions) -> J
 
 def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first: bool) -> int:
     """One command in this terminal: its input, its output, its exit code."""
-    view = RunView(tells_exit_codes=False)
+    view = RunView(is_of_list=False)
     run = open_run(
         offer,
         view,
@@ -275,7 +282,7 @@ def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first
     view.attach(run)
     if last_freed_first:
         run.last_freed_first()
-    run.take([spec.command])
+    run.take(CommandList([spec.command]))
     run.go()
     never_began = _left(run, view)
     if never_began:
@@ -289,27 +296,43 @@ def _run_here(spec: JobSpec, offer: Offer, options: JobOptions, last_freed_first
 def _dry_run_list(file: str | None, offer: Offer, given: RunOptions, spec_of: Callable[[str], JobSpec]) -> int:
     """A line that the run would refuse is refused here too, and the others are shown."""
     specs, refused = list[JobSpec](), 0
-    for command in all_commands(file, given.delimiter, given.blocks):
+    listed = all_commands(file, given.list_form)
+    for number, command in enumerate(listed.commands):
         try:
             specs.append(spec_of(command))
         except UsageError as error:
             refused += 1
-            say(f"duckrow: {error}")
+            say(f"duckrow: {listed.told(number, error)}")
     return _dry_run(specs, offer, given.lifo, refused)
 
 
-def _dry_run(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool, refused: int = 0) -> int:
-    """Say what would run where."""
+def _dry_run(
+    specs: Sequence[JobSpec],
+    offer: Offer,
+    last_freed_first: bool,
+    refused: int = 0,
+    typed: Sequence[str] | None = None,
+) -> int:
+    """Say what would run where, in the order of the starts. `typed`: what to show in place of the commands."""
     from duckrow.scheduler.simulation.preview import preview
 
-    starts, waits_for = preview(specs, offer, last_freed_first)
-    for number, spec in enumerate(specs):
+    starts, order, waits_for = preview(specs, offer, last_freed_first)
+    for number in order:
         where = describe_devices(starts[number]) if number in starts else "next free"
-        limit = f"  (limit {format_duration(spec.timeout_s)})" if spec.timeout_s else ""
-        print(f"{where:<10}  {clean(shorten(spec.command, 200))}{limit}")
-    why = f": {'; '.join(waits_for)}" if waits_for else ""
-    now = "" if starts or not specs else f" None of them would start now{why}."
+        limit_s, command = specs[number].timeout_s, specs[number].command if typed is None else typed[number]
+        limit = f"  (limit {format_duration(limit_s)})" if limit_s else ""
+        print(f"{where:<10}  {clean(shorten(command, 200))}{limit}")
     not_taken = f", {refused} refused" if refused else ""
-    places = plural(len(offer.seats), "place")
-    say(f"duckrow: {plural(len(specs), 'job')} on {places}{not_taken}.{now} Nothing was run.")
+    now = _how_many_start(len(starts), len(specs), "; ".join(waits_for))
+    say(f"duckrow: {plural(len(specs), 'job')}{not_taken}.{now} Nothing was run.")
     return EXIT_FAILED if refused else EXIT_OK
+
+
+def _how_many_start(starting: int, jobs: int, waits_for: str) -> str:
+    """As a sentence; devices are not counted: how many jobs they hold depends on the jobs."""
+    why = f": {waits_for}" if waits_for else ""
+    if not jobs:
+        return ""
+    if jobs == 1:
+        return " It would start now." if starting else f" It would not start now{why}."
+    return f" {starting if 0 < starting < jobs else 'All' if starting else 'None'} of them would start now{why}."

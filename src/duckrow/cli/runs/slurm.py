@@ -16,6 +16,7 @@ from duckrow.core.devices.device import SOME_CPU_SLOT, reservations
 from duckrow.core.devices.inventory import WHOLE
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.attempt import Exit, FirstProcess, LiveAttempt
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.life.failures import compact_ids
@@ -53,13 +54,16 @@ def run_on_cluster(
 
     check_options(given.devices, given)
     if given.resumed:
+        for option, typed in (("--delimiter", given.delimiter), ("--format", given.form)):
+            if typed is not None:
+                raise UsageError(f"A batch is resumed without reading its list again. Omit {option}.")
         name = given.resumed if given.resumed != LAST else None
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
         return resume_batch(client_of_verb(), on, asked, file, name, given.watch)
     request = read_request(on, asked)
-    commands = all_commands(file, given.delimiter) if words is None else [command_of(words)]
-    specs = list(map(spec_maker(given, options), commands))
+    commands = all_commands(file, given.list_form) if words is None else CommandList([command_of(words)])
+    specs = commands.each(spec_maker(given, options))
     if given.dry_run:
         return print_script(request, specs, options.name)
     if not specs:

@@ -28,8 +28,7 @@ def left_by_runs(runs: Sequence[EndedRun]) -> list[str]:
     """The jobs that ended runs have left behind, and what to type to continue or drop them."""
     lines = [
         f"{run.name} has ended with {plural(run.jobs, 'job')} left. "
-        f"{f'Continue: duckrow run --resume={run.name}. ' if run.can_be_resumed else ''}"
-        f"Drop: duckrow clean --run {run.name}"
+        f"{f'Continue: {run.continued_by}. ' if run.continued_by else ''}Drop: {run.dropped_by}"
         for run in runs[-_RUNS_TOLD:]
     ]
     older = runs[:-_RUNS_TOLD]

@@ -34,6 +34,8 @@ class EndedJob(NamedTuple):
         """Why, in a few words."""
         if self.outcome is Outcome.FAILED and self.attempt.exit_code is not None:
             return f"exit {self.attempt.exit_code}"
+        if self.outcome is Outcome.TIMED_OUT and self.attempt.job.timeout_s is not None:
+            return f"ended by its time limit of {format_duration(self.attempt.job.timeout_s)}"
         if self.attempt.signal is not None:
             return f"{self.outcome} by signal {self.attempt.signal}"
         return f"{self.outcome}"

@@ -24,6 +24,7 @@ TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
 
+_TOLD_BY_EXIT_CODE = (Outcome.SUCCEEDED, Outcome.FAILED)
 _TOLD_AT_ONCE = 3  # failures that are reported at once; the others only at the end
 _JUDGED_EVERY_S = 1.0
 PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
@@ -34,8 +35,8 @@ class RunView(Observer):
 
     pulse_s: float | None = None
 
-    def __init__(self, tells_exit_codes: bool = True) -> None:
-        self._tells_exit_codes = tells_exit_codes
+    def __init__(self, is_of_list: bool = True) -> None:
+        self._is_of_list = is_of_list  # else of one command, whose exit code is ours
         self.report = Report()
         self.began_mono = time.monotonic()
         self.run: Progress | None = None
@@ -62,12 +63,13 @@ class RunView(Observer):
         self.last_code = attempt.exit_code if attempt.signal is None else 128 + attempt.signal
         if verdict.again:
             self.tell(f"{attempt.job.words}: {verdict.detail}.")
-        elif not self._tells_exit_codes and not verdict.detail:
+        elif not self._is_of_list and not verdict.detail and verdict.outcome in _TOLD_BY_EXIT_CODE:
             return  # it becomes our exit code
         elif verdict.outcome is not Outcome.SUCCEEDED and not self.run.interrupts:
             if self.report.failed <= _TOLD_AT_ONCE:
                 why = f" ({verdict.detail})" if verdict.detail else ""
-                self.tell(f"{attempt.job.words}: {ending.reason()}{why}: {shorten(clean(attempt.job.title))}")
+                what = f": {shorten(clean(attempt.job.title))}" if self._is_of_list else "."
+                self.tell(f"{attempt.job.words}: {ending.reason()}{why}{what}")
             elif self.report.failed == _TOLD_AT_ONCE + 1:
                 self.tell("further failures are counted at the end.")
         elif attempt.left_behind and self._left_behind < _TOLD_AT_ONCE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import FieldError, as_template
 from duckrow.core.named_tuple import NamedTuple
 
 
@@ -44,23 +44,23 @@ def needs_from(text: str | None) -> Needs:
 def check_needs(needs: Needs, gpus: int | None) -> None:
     """Raises if the needs contradict each other: duckrow does not guess."""
     if needs.gpu_mem_mb is not None and needs.total_gpu_mem_mb is not None:
-        raise UsageError("Either --gpu-mem (for each GPU) or --total-gpu-mem (for all together), not both.")
+        raise FieldError("Either {gpu_mem} (for each GPU) or {total_gpu_mem} (for all together), not both.")
     if needs.total_gpu_mem_mb is not None and needs.auto:
-        raise UsageError("Either --total-gpu-mem, or leave it to duckrow (--pack, --gpu-mem auto), not both.")
+        raise FieldError("Either {total_gpu_mem}, or leave it to duckrow (--pack, {gpu_mem} auto), not both.")
     if needs.total_gpu_mem_mb is not None and gpus is not None:
-        raise UsageError("--total-gpu-mem chooses how many GPUs there are. Omit --gpus, or use --gpu-mem.")
+        raise FieldError("{total_gpu_mem} chooses how many GPUs there are. Omit {gpus}, or use {gpu_mem}.")
     if gpus == 0 and (needs.gpu_mem_mb or needs.total_gpu_mem_mb or needs.auto):
-        raise UsageError("A job without a GPU needs no GPU memory. Omit one of the two.")
+        raise FieldError("A job without a GPU needs no GPU memory. Omit one of the two.")
     if needs.mem_limit and needs.mem_mb is None:
-        raise UsageError("--mem-limit needs --mem, the most that the job may use: --mem 16G --mem-limit.")
+        raise FieldError("{mem_limit} needs {mem}, the most that the job may use, such as 16G.")
     for what, value in (
-        ("--gpu-mem", needs.gpu_mem_mb),
-        ("--total-gpu-mem", needs.total_gpu_mem_mb),
-        ("--cpus", needs.cpus),
-        ("--mem", needs.mem_mb),
+        ("gpu_mem", needs.gpu_mem_mb),
+        ("total_gpu_mem", needs.total_gpu_mem_mb),
+        ("cpus", needs.cpus),
+        ("mem", needs.mem_mb),
     ):
         if value is not None and value < 1:
-            raise UsageError(f"{what} must be more than 0.")
+            raise FieldError(f"{as_template(what)} must be more than 0.")
 
 
 def with_margin(peak_mb: int, is_same: bool = False) -> int:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.shell_blocks import ShellBlocks
+from duckrow.core.named_tuple import NamedTuple
 
 LAST = "\0last"
 """In place of a run's name: the last run of the same file and folder."""
+
+
+class ListForm(NamedTuple):
+    """How a list of jobs is read: by default, a command per line."""
+
+    format: str = "commands"  # or json
+    delimiter: str | None = None
+    blocks: bool = False
+
+
+ONE_PER_LINE = ListForm()
+
+
+def read_commands(text: str, form: ListForm) -> CommandList:
+    """The whole of a list."""
+    return CommandReader(form.delimiter, form.blocks).read(text, final=True)
 
 
 class CommandReader:
@@ -20,30 +38,49 @@ class CommandReader:
         self._blocks = ShellBlocks() if blocks else None
         self._partial = ""  # text after the last newline
         self._lines: list[str] = []  # lines of a command that is not complete
+        self._begins = 0  # the number of the first of them
+        self._read = 0  # how many lines were read
         self._is_first = True
+        self.lines: list[int] = []  # the number of the first line of each command that was given last
+
+    def read(self, text: str, final: bool = False) -> CommandList:
+        """The commands that this completes, with their lines. `final`: nothing follows."""
+        commands, lines = self.feed(text), self.lines
+        return (
+            CommandList([*commands, *self.finish()], [*lines, *self.lines]) if final else CommandList(commands, lines)
+        )
 
     def feed(self, text: str) -> list[str]:
         if self._is_first and text:  # some editors begin a file with a mark that nobody sees
             self._is_first, text = False, text.removeprefix("\ufeff")
         *lines, self._partial = (self._partial + text).split("\n")
-        if self._delimiter is not None or self._blocks is not None:
-            return [command for line in lines if (command := self._line(line)) is not None]
-        # Most lines are a command each, and there may be a million of them.
-        return [
-            command
-            for line in lines
-            if (command := self._line(line) if self._lines or "#" in line or "\\" in line else line.rstrip())
-        ]
+        has_parts = self._delimiter is not None or self._blocks is not None
+        commands, self.lines = list[str](), list[int]()
+        for line in lines:
+            self._read += 1
+            # Most lines are a command each, and there may be a million of them.
+            if has_parts or self._lines or "#" in line or "\\" in line:
+                command, begins = self._line(line), self._begins
+            else:
+                command, begins = line.rstrip(), self._read
+            if command:
+                commands.append(command)
+                self.lines.append(begins)
+        return commands
 
     def finish(self) -> list[str]:
         """The end of the input completes what was begun."""
-        last = [self._line(self._partial)] if self._partial else []
+        self._read += 1
+        last = self._line(self._partial) if self._partial else None
         self._partial = ""
-        last.append(self._complete())
-        return [command for command in last if command is not None]
+        last = last or self._complete()
+        self.lines = [] if last is None else [self._begins]
+        return [] if last is None else [last]
 
     def _line(self, line: str) -> str | None:
         line = line.removesuffix("\r")
+        if not self._lines:
+            self._begins = self._read
         if self._delimiter is not None:
             if line.strip() == self._delimiter:
                 return self._complete()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from duckrow.core.devices.needs import NO_NEEDS, Needs, check_needs
-from duckrow.core.errors import UsageError
+from duckrow.core.errors import FieldError, UsageError
 from duckrow.core.jobs.title import full_name, job_words, title_of
 from duckrow.core.late_pattern import late_pattern
 from duckrow.core.named_tuple import NamedTuple
@@ -98,7 +98,7 @@ class JobSpec:
         if self.needs is not NO_NEEDS:
             check_needs(self.needs, self.gpus)
             if self.needs.mem_limit and self.preload is not None:
-                raise UsageError("--mem-limit does not go with --preload: a preloaded job shares memory with others.")
+                raise FieldError("{mem_limit} does not go with {preload}: a preloaded job shares memory with others.")
         self.name = self.name or name_of_command(self.command)
         check_name("project", self.project)
         check_name("name", self.name)

@@ -40,7 +40,7 @@ class WaitingJob(NamedTuple):
     paused: str | None  # what is paused: the project's name, or empty for all
     waits_for: tuple[AwaitedJob, ...]  # not yet met
     limit: tuple[str, int, int] | None  # (what, most, running)
-    host: str | None  # the name of a run that has ended; only that run may start it
+    ended_run: tuple[str, str] | None  # only that run may start it; (its name, what to type)
     daemon_runs: bool
     seats: tuple[Seat, ...]
     drained: frozenset[str]
@@ -60,8 +60,9 @@ class WaitingJob(NamedTuple):
 def explain(job: WaitingJob) -> list[str]:
     """What must go first: what people want, other jobs, a dead host. Without any of these, the devices."""
     reasons = list(_wishes(job))
-    if job.host is not None:
-        reasons.append(f"it belongs to the run {job.host}, which has ended: duckrow run --resume={job.host}")
+    if job.ended_run is not None:
+        name, command = job.ended_run
+        reasons.append(f"it belongs to the run {name}, which has ended: {command}")
     elif not job.daemon_runs:
         reasons.append("the daemon is not running: duckrow up")
     if reasons:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from duckrow.core.devices.device import Device, Reservation, Reservations
 from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room, load
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.policy import Policy
+from duckrow.core.errors import as_option
 from duckrow.core.units import format_mb, plural
 
 
@@ -156,11 +157,17 @@ def _share(ask: Ask, gpu: str, count: int, machine: Machine) -> int:
 # -- never ----------------------------------------------------------------------------------------------------------
 
 
-def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE, chosen_by: str = "duckrow up ") -> str | None:
+def refusal(
+    ask: Ask,
+    seats: Sequence[Seat],
+    machine: Machine = BARE,
+    chosen_by: str = "duckrow up ",
+    written: Callable[[str], str] = as_option,
+) -> str | None:
     """Why such a job could never run on these seats, in words; None if it could.
 
     What others use today may be free tomorrow, so only the sizes count. `chosen_by`: the command whose `--devices`
-    these are; empty for the one that was typed.
+    these are; empty for the one that was typed. `written`: how the one who asks writes a field of the job.
     """
     too_much = over_the_machine(ask, machine)
     if too_much:
@@ -172,8 +179,8 @@ def refusal(ask: Ask, seats: Sequence[Seat], machine: Machine = BARE, chosen_by:
     if names and place(ask, seats, Ledger(), empty.without_politeness()) is not None:
         return _too_polite(machine.policy, names)
     if ask.mb is not None or ask.total_mb is not None or ask.larger_than_mb:
-        return _too_little_memory(ask, names, empty, chosen_by)
-    return _too_few(ask.gpus, seats, names)
+        return _too_little_memory(ask, names, empty, chosen_by, written)
+    return _too_few(ask.gpus, seats, names, written)
 
 
 def _too_polite(policy: Policy, names: Sequence[str]) -> str:
@@ -191,9 +198,12 @@ def over_the_machine(ask: Ask, machine: Machine) -> str | None:
     return None
 
 
-def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine, chosen_by: str) -> str:
+def _too_little_memory(
+    ask: Ask, names: Sequence[str], machine: Machine, chosen_by: str, written: Callable[[str], str]
+) -> str:
     if not names:
-        return "It asks for GPU memory, but there is no GPU here. Omit --gpu-mem."
+        field = "gpu_mem" if ask.total_mb is None else "total_gpu_mem"
+        return f"It asks for GPU memory, but there is no GPU here. Omit {written(field)}."
     sizes = {name: machine.total_mb[name] for name in names if name in machine.total_mb}
     if not sizes:
         return (
@@ -216,7 +226,7 @@ def _too_little_memory(ask: Ask, names: Sequence[str], machine: Machine, chosen_
     return f"{asked}, but the largest GPU has {format_mb(sizes[largest])}{kept}."
 
 
-def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str]) -> str:
+def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str], written: Callable[[str], str]) -> str:
     if gpus is None:
         return "No device is left."
     cpu_slots = sum(seat.is_cpu for seat in seats)
@@ -225,7 +235,8 @@ def _too_few(gpus: int | None, seats: Sequence[Seat], names: Sequence[str]) -> s
         there = f"there is no CPU slot beside the {plural(len(names), 'GPU')}"
         return f"It asks for no GPU, but {there}. Add CPU slots with --slots, or let it ask for a GPU."
     if not names:
-        return f"It asks for {asked}, but there is none here, only {plural(cpu_slots, 'CPU slot')}. Omit --gpus."
+        there = f"there is none here, only {plural(cpu_slots, 'CPU slot')}"
+        return f"It asks for {asked}, but {there}. Omit {written('gpus')}."
     sizes = sorted({seat.gpu_count for seat in seats if not seat.is_cpu})
     if max(sizes) > 1:
         groups = " ".join("+".join(seat.devices) for seat in seats if not seat.is_cpu)

@@ -31,7 +31,7 @@ def why_nothing_starts(state: HostState, watch: Watch) -> list[str]:
             paused=None,
             waits_for=(),
             limit=None,
-            host=None,
+            ended_run=None,
             daemon_runs=True,
             seats=tuple(state.seats),
             drained=state.drained,

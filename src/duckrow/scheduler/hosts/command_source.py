@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import CommandReader
 from duckrow.core.ports import Reactor
 
@@ -15,7 +16,7 @@ _CHUNK_BYTES = 1 << 16
 class CommandSource:
     """Reads without ever waiting; hands on each batch of complete commands."""
 
-    def __init__(self, fd: int, reader: CommandReader, take: Callable[[list[str]], None]) -> None:
+    def __init__(self, fd: int, reader: CommandReader, take: Callable[[CommandList], None]) -> None:
         self._fd = fd
         self._reader = reader
         self._take = take
@@ -51,13 +52,13 @@ class CommandSource:
         except OSError:  # the terminal is gone
             data = b""
         if not data:
-            self._take(self._reader.feed(os.fsdecode(self._bytes)) + self._reader.finish())
+            self._take(self._reader.read(os.fsdecode(self._bytes), final=True))
             self.stop()
             return
         # Decoded by whole lines: a chunk may end within a character.
         lines, newline, rest = (self._bytes + data).rpartition(b"\n")
         self._bytes = rest
         if newline:
-            self._take(self._reader.feed(os.fsdecode(lines + newline)))
+            self._take(self._reader.read(os.fsdecode(lines + newline)))
         if self.is_file:
             self._reactor.later(0, self._read)

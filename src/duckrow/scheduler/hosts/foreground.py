@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.attempt import LiveAttempt
+from duckrow.core.jobs.command_list import CommandList
 from duckrow.core.jobs.commands import CommandReader
 from duckrow.core.jobs.job import JobSpec, QueuedJob
 from duckrow.core.life.retry import Verdict
@@ -129,13 +130,13 @@ class ForegroundRun:
     def read(self, fd: int, reader: CommandReader) -> None:
         self.source = CommandSource(fd, reader, self.take)
 
-    def take(self, commands: list[str]) -> None:
-        for command in commands:
+    def take(self, given: CommandList) -> None:
+        for number, command in enumerate(given.commands):
             try:
                 spec = self.make_spec(command)
             except UsageError as error:
                 self.refused += 1
-                self._on_event("refused", str(error))
+                self._on_event("refused", given.told(number, error))
                 continue
             known = self.earlier.match(spec.command) if self.earlier else None
             if known is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
-from duckrow.core.jobs.commands import LAST, CommandReader
+from duckrow.core.jobs.commands import LAST, ONE_PER_LINE, CommandReader, ListForm
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
@@ -18,14 +18,22 @@ from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, state_folder
-from duckrow.store.hosts import HostRow, HostStore, can_be_resumed, never_resumed, seats_from
+from duckrow.store.hosts import (
+    HostRow,
+    HostStore,
+    continue_command,
+    is_of_sweep,
+    never_resumed,
+    seats_from,
+    source_of_sweep,
+)
 from duckrow.store.sqlite.database import Database
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
+__all__ = ["HostRow", "Offer", "SweepJobs", "find_earlier", "offer_of", "open_run", "open_sweep"]
 
 
 def open_run(
@@ -36,9 +44,8 @@ def open_run(
     seats_chosen: bool = True,
     name: str = "",
     file: str | None = None,
-    delimiter: str | None = None,
-    blocks: bool = False,
-    resume: str | None = None,
+    form: ListForm = ONE_PER_LINE,
+    earlier: HostRow | None = None,
     environment: Mapping[str, str],
     output: str = "log",
     max_failures: int | None = None,
@@ -47,25 +54,23 @@ def open_run(
 ) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
+    `earlier`: the run that is resumed, as found by `find_earlier`. `form`: how the list is read, also next time.
     Unless you chose other seats, a resumed run keeps those that it had.
     """
     folder = state_folder()
-    cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
-    # Find every mistake before we fork.
-    earlier = None if resume is None else _find_earlier(folder, resume, cwd, source)
-    if earlier is not None:
-        source = source or earlier.source
-    # A resumed run reads standard input only if asked: without its list, all its jobs would seem to be gone.
+    source = _source_of(file) or ("" if earlier is None else earlier.source)
+    # Find every mistake before we fork. A resumed run reads standard input only if asked: without its list, all its
+    # jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
     kept = never_resumed(source) if once or output == "terminal" else source
-    loop, signals = _open_host(folder, earlier, (name, cwd, kept), offer, observer, output)
+    loop, signals = _open_host(folder, earlier, (name, os.getcwd(), kept, form), offer, observer, output)
     loop.state.begin_with(dict(environment))
     run = ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
     if fd is not None:
-        run.read(fd, CommandReader(delimiter, blocks))
+        run.read(fd, CommandReader(form.delimiter, form.blocks))
     if earlier is not None:
         run.resume(HostStore(loop.database), rerun_all=fd is None)
     return run
@@ -94,13 +99,15 @@ def open_sweep(
 ) -> ForegroundRun:
     """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
     folder = state_folder()
-    source = f"sweep:{jobs.sweep_id}"
+    source = source_of_sweep(jobs.sweep_id)
     database = Database(folder)
     earlier = HostStore(database).run_of_file("", source)
     database.close()
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
-    loop, signals = _open_host(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
+    loop, signals = _open_host(
+        folder, earlier, (f"sweep-{jobs.name}", "", source, ONE_PER_LINE), offer, observer, output
+    )
     run = ForegroundRun(loop, signals, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
@@ -117,19 +124,22 @@ def _no_more_commands(command: str) -> JobSpec:
 def _open_host(
     folder: Folder,
     earlier: HostRow | None,
-    new: tuple[str, str, str],
+    new: tuple[str, str, str, ListForm],
     offer: Offer,
     observer: Observer,
     output: str,
 ) -> LocalHost:
-    """Run the loop in a new process, and become its keeper. `new`: name, folder and source of a new host."""
+    """Run the loop in a new process, and become its keeper. `new`: of a new host, its name, folder, source and form."""
     if not os.path.exists(folder.database):
         Database(folder).close()  # before our journal exists: it would look like that of an earlier queue
     link = fork_host(folder.keepers, speaks=True)
     try:
         database = Database(folder, durable=False)
-        host_id = earlier.id if earlier else HostStore(database).add_run(*new)
+        rows = HostStore(database)
+        host_id = earlier.id if earlier else rows.add_run(*new)
         host = Host(folder, database, host_id)
+        if earlier is not None:
+            rows.note_list_form(host_id, new[-1])
     except StateError:
         link.journal.remove()
         raise
@@ -147,18 +157,27 @@ def _machine_of(earlier: HostRow, folder: Folder) -> Machine:
         database.close()
 
 
-def _find_earlier(folder: Folder, resume: str, cwd: str, source: str) -> HostRow:
-    database = Database(folder)
-    hosts = HostStore(database)
+def find_earlier(resume: str, file: str | None) -> HostRow:
+    """The run to resume: by its name, or the last one of this file in this folder."""
+    database = Database(state_folder())
+    hosts, cwd, source = HostStore(database), os.getcwd(), _source_of(file)
     if resume == LAST:
         found = hosts.run_of_file(cwd, source)
         what = f"of {source or 'standard input'} in {cwd}"
     else:
         found, what = hosts.run_named(resume), f"'{resume}'"
     database.close()
-    if found is None or not can_be_resumed(found.source):
+    if found is None or not continue_command(found.name, found.source):
         raise UsageError(f"There is no earlier run {what} to resume. Omit --resume to start one.")
+    if is_of_sweep(found.source):
+        command = continue_command(found.name, found.source)
+        raise UsageError(f"The run {found.name} is a sweep. To continue it: {command}")
     return found
+
+
+def _source_of(file: str | None) -> str:
+    """The path of the list, as kept; empty: standard input."""
+    return os.path.abspath(file) if file and file != "-" else ""
 
 
 def _open_source(source: str) -> int | None:

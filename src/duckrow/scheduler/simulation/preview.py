@@ -38,6 +38,7 @@ class _Starts(Observer):
 
 class Preview(NamedTuple):
     starts: Mapping[int, Sequence[Device]]  # the devices of each job that would start now, by its place in the list
+    order: Sequence[int]  # in which all would start, as far as one can tell now; by their places in the list
     waits_for: Sequence[str]  # if none would
 
 
@@ -65,7 +66,9 @@ def preview(specs: Sequence[JobSpec], offer: Offer, last_freed_first: bool = Fal
         turning.advance(FRESH_S)  # to read the GPUs for them
         waits_for = [] if starts.devices else _why_none(host)
         host.close()
-    return Preview({job_id - 1: devices for job_id, devices in starts.devices.items()}, waits_for)
+    now = {job_id - 1: devices for job_id, devices in starts.devices.items()}
+    later = sorted((number for number in range(len(specs)) if number not in now), key=lambda at: -specs[at].priority)
+    return Preview(now, [*now, *later], waits_for)
 
 
 def _why_none(host: DryHost) -> list[str]:

@@ -1,7 +1,7 @@
 -- The hosts: who runs the loop, over which seats, and since when.
 
 -- name: add_host
-INSERT INTO hosts (kind, name, cwd, source) VALUES ('run', :name, :cwd, :source)
+INSERT INTO hosts (kind, name, cwd, source, list_form) VALUES ('run', :name, :cwd, :source, :list_form)
 
 -- name: name_host
 UPDATE hosts SET name = :name WHERE id = :id
@@ -11,6 +11,9 @@ UPDATE hosts SET pid = :pid, process = :process, boot_id = :boot_id, started_at 
 
 -- name: note_kind
 UPDATE hosts SET kind = :kind WHERE id = :id
+
+-- name: note_list_form
+UPDATE hosts SET list_form = :list_form WHERE id = :id AND list_form <> :list_form
 
 -- name: note_machine
 UPDATE hosts SET machine = :machine WHERE id = :id
@@ -28,23 +31,23 @@ UPDATE hosts SET started_at = started_at + :step_s WHERE id = :id
 UPDATE hosts SET ended_at = :at WHERE id = :id
 
 -- name: all_hosts
-SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at, list_form FROM hosts
 WHERE id NOT IN (SELECT id FROM batches)
 
 -- name: host
-SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at, list_form FROM hosts
 WHERE id = :id AND id NOT IN (SELECT id FROM batches)
 
 -- name: open_hosts
-SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at, list_form FROM hosts
 WHERE started_at IS NOT NULL AND ended_at IS NULL
 
 -- name: run_named
-SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at, list_form FROM hosts
 WHERE kind = 'run' AND (name = :name OR CAST(id AS TEXT) = :name) ORDER BY id DESC LIMIT 1
 
 -- name: run_of_file
-SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at FROM hosts
+SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at, list_form FROM hosts
 WHERE kind = 'run' AND cwd = :cwd AND source = :source ORDER BY id DESC LIMIT 1
 
 -- name: runs_among

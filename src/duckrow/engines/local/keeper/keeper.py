@@ -176,7 +176,7 @@ class _Keeper:
             sys.stderr.write(
                 f"duckrow: the scheduler was killed by signal {told_by_host - 128}. "
                 f"{len(pids)} running {'job keeps' if len(pids) == 1 else 'jobs keep'} running. "
-                "To continue: `duckrow run --resume` with the same file or name.\n"
+                "`duckrow ls` shows what runs, and what to type.\n"
             )
             sys.stderr.flush()
         if self._heirless:
