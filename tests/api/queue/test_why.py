@@ -25,6 +25,7 @@ from duckrow.core.devices.set_aside import SetAside
 from duckrow.core.errors import JobGone
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.jobs.run_source import never_resumed, source_of_sweep
 from duckrow.core.life.dependencies import OK
 from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome
@@ -33,7 +34,7 @@ from duckrow.store.batches import BatchStore, GroupStanding, Standing
 from duckrow.store.devices.readings import ReadingStore
 from duckrow.store.devices.set_aside import SetAsideStore
 from duckrow.store.folder.state_folder import Folder
-from duckrow.store.hosts import DAEMON, never_resumed, source_of_sweep, try_lock, unlock
+from duckrow.store.hosts import DAEMON, try_lock, unlock
 from duckrow.store.jobs.control import ControlStore
 from duckrow.store.sqlite.database import Database
 from tests.store.shelf import Shelf, at

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from duckrow.api.clusters.standing import standing_still
 from duckrow.api.queue.kept_back import kept_back
+from duckrow.core.jobs.run_source import what_to_type
 from duckrow.core.life.states import State
 from duckrow.core.units import plural
 from duckrow.store.batches import BatchStore
-from duckrow.store.hosts import DAEMON, HostRow, is_alive, what_to_type
+from duckrow.store.hosts import DAEMON, HostRow, is_alive
 
 if TYPE_CHECKING:
     from duckrow.api.session import Session

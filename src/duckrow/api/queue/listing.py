@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.job_filter import Filter
+from duckrow.core.jobs.run_source import continue_command, drop_command, what_to_type
 from duckrow.core.life.states import Outcome, State
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.nearest_word import nearest_word
-from duckrow.store.hosts import DAEMON, continue_command, drop_command, is_alive, what_to_type
+from duckrow.store.hosts import DAEMON, is_alive
 from duckrow.store.jobs.answers import AnswerStore
 from duckrow.store.jobs.counts import CountStore
 from duckrow.store.jobs.listing import ListingStore

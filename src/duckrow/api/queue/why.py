@@ -14,6 +14,7 @@ from duckrow.api.queue.eta import run_times_of
 from duckrow.core.devices.device import only_gpus
 from duckrow.core.devices.inventory import Ledger, book
 from duckrow.core.devices.needs import needs_from
+from duckrow.core.jobs.run_source import what_to_type
 from duckrow.core.jobs.title import full_name
 from duckrow.core.life.dependencies import awaited_in_words
 from duckrow.core.life.states import State, state_in_words
@@ -24,7 +25,7 @@ from duckrow.core.schedule.explain import Holder, WaitingJob, explain, why_held
 from duckrow.store.attempts.attempts import live_attempts
 from duckrow.store.batches import BatchStore
 from duckrow.store.devices.peaks import PeakStore
-from duckrow.store.hosts import DAEMON, is_alive, seats_from, what_to_type
+from duckrow.store.hosts import DAEMON, is_alive, seats_from
 from duckrow.store.jobs.control import ControlStore, WaitingFacts
 
 

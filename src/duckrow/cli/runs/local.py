@@ -329,7 +329,7 @@ def _dry_run(
 
 
 def _how_many_start(starting: int, jobs: int, waits_for: str) -> str:
-    """As a sentence; devices are not counted: how many jobs they hold depends on the jobs."""
+    """In words. Devices are not counted: how many jobs they hold depends on the jobs."""
     why = f": {waits_for}" if waits_for else ""
     if not jobs:
         return ""

@@ -10,6 +10,7 @@ from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
 from duckrow.core.jobs.commands import LAST, ONE_PER_LINE, CommandReader, ListForm
 from duckrow.core.jobs.job import JobSpec
+from duckrow.core.jobs.run_source import continue_command, is_of_sweep, never_resumed, source_of_sweep
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer, offer_of
@@ -18,15 +19,7 @@ from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, state_folder
-from duckrow.store.hosts import (
-    HostRow,
-    HostStore,
-    continue_command,
-    is_of_sweep,
-    never_resumed,
-    seats_from,
-    source_of_sweep,
-)
+from duckrow.store.hosts import HostRow, HostStore, seats_from
 from duckrow.store.sqlite.database import Database
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
