@@ -7,6 +7,8 @@ from itertools import pairwise
 import pytest
 
 from duckrow.core.clock import Now
+from duckrow.core.ports import StartOrder
+from duckrow.core.schedule.decide import LONGEST_LINE
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, ignores_sigterm, runs, slots, succeeds
 
@@ -79,7 +81,22 @@ def test_many_ends_are_written_at_a_time_also_while_jobs_end_as_it_writes(eager:
     for _ in range(150):
         eager.add(succeeds(after_s=0.001))
     eager.passes(2)
-    assert ticks[0] < 15
+    assert ticks[0] <= 150 / (LONGEST_LINE / 2), "half a line at a time, or more"
+
+
+def test_those_of_a_tick_stand_in_line_before_the_first_of_them_can_end(eager: Queue) -> None:
+    engine, lengths = eager.host().engine, list[int]()
+    line_up = engine.line_up
+
+    def noted(order: StartOrder) -> None:
+        line_up(order)
+        lengths.append(engine.lined_up())
+
+    engine.line_up = noted  # type: ignore[method-assign]
+    jobs = [eager.add(succeeds(after_s=0.0003)) for _ in range(60)]  # each has ended when the next could be lined up
+    eager.passes(1)
+    assert eager.states(*jobs) == ["succeeded"] * 60
+    assert max(lengths) > 5
 
 
 def test_one_that_is_killed_while_the_loop_writes_starts_once_or_never(eager: Queue) -> None:

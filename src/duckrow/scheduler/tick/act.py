@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 from duckrow.core.jobs.attempt import LiveAttempt
@@ -49,9 +50,18 @@ class ActPhase:
             reach("half-acted")
             orders = orders[1:]
         self._engine.start(orders)
-        for successor in recorded.lined_up:  # after the starts: they may follow one of those
-            self._engine.line_up(self._order(successor))
+        self._line_up(recorded.lined_up)  # after the starts: they may follow one of those
+
+    def _line_up(self, attempts: Sequence[LiveAttempt]) -> None:
+        """All at once: if the first ones were started and seen to end before the others are lined up, those would find
+        no line to stand in, and no device would have work while the next tick writes."""
+        orders = []
+        for attempt in attempts:
+            orders.append(self._order(attempt))
             self._engine.follow_up()
+        for order in orders:
+            self._engine.line_up(order)
+        self._engine.follow_up()
 
     def _order(self, attempt: LiveAttempt) -> StartOrder:
         folder = self._folder_of(attempt.job)
