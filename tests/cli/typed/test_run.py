@@ -325,5 +325,5 @@ def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: DryD
 
 
 def test_a_run_without_gpus_does_not_say_how_it_packed_them(duckrow: DryDuckrow) -> None:
-    done = duckrow("run", "--pack", "--slots", "2", stdin="sleep 60\nsleep 60\n")
+    done = duckrow("run", "--pack", stdin="sleep 60\nsleep 60\n", env={"CUDA_VISIBLE_DEVICES": ""})
     assert "packed" not in done.stderr

@@ -26,7 +26,7 @@ from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, offer_of_earlier, open_run, open_sweep
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
@@ -214,6 +214,12 @@ def run_sweep(
     view.attach(run)
     run.by_memory = options.by_memory
     return _see_through(run, view, watch.table, again)
+
+
+def dry_run_sweep(offer: Offer, sweep_id: int | None, specs: Sequence[JobSpec], seats_chosen: bool) -> int:
+    """Say what would run where. `sweep_id`: of an existing sweep, which keeps its devices."""
+    earlier = None if seats_chosen or sweep_id is None else offer_of_earlier(sweep_id)
+    return _dry_run(specs, earlier or offer, last_freed_first=False)
 
 
 def _left(run: ForegroundRun, view: RunView) -> int:

@@ -17,7 +17,7 @@ from duckrow.engines.local.keeper.keeper import fork_host
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
-from duckrow.store.folder.state_folder import Folder, state_folder
+from duckrow.store.folder.state_folder import Folder, existing_folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, can_be_resumed, never_resumed, seats_from
 from duckrow.store.sqlite.database import Database
 
@@ -25,7 +25,7 @@ TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Offer", "SweepJobs", "offer_of", "open_run", "open_sweep"]
+__all__ = ["Offer", "SweepJobs", "offer_of", "offer_of_earlier", "open_run", "open_sweep"]
 
 
 def open_run(
@@ -94,13 +94,11 @@ def open_sweep(
 ) -> ForegroundRun:
     """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
     folder = state_folder()
-    source = f"sweep:{jobs.sweep_id}"
-    database = Database(folder)
-    earlier = HostStore(database).run_of_file("", source)
-    database.close()
+    earlier = _earlier_of_sweep(folder, jobs.sweep_id)
     if earlier is not None and not seats_chosen:
         offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
-    loop, signals = _open_host(folder, earlier, (f"sweep-{jobs.name}", "", source), offer, observer, output)
+    new = (f"sweep-{jobs.name}", "", _source_of(jobs.sweep_id))
+    loop, signals = _open_host(folder, earlier, new, offer, observer, output)
     run = ForegroundRun(loop, signals, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
@@ -108,6 +106,25 @@ def open_sweep(
         loop.close()
         raise
     return run
+
+
+def offer_of_earlier(sweep_id: int) -> Offer | None:
+    """The devices with which a sweep was run here before: it keeps them, unless you choose others."""
+    folder = existing_folder()
+    earlier = _earlier_of_sweep(folder, sweep_id)
+    return None if earlier is None else Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+
+
+def _earlier_of_sweep(folder: Folder, sweep_id: int) -> HostRow | None:
+    database = Database(folder)
+    try:
+        return HostStore(database).run_of_file("", _source_of(sweep_id))
+    finally:
+        database.close()
+
+
+def _source_of(sweep_id: int) -> str:
+    return f"sweep:{sweep_id}"
 
 
 def _no_more_commands(command: str) -> JobSpec:
