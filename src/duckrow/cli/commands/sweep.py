@@ -279,9 +279,8 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
     from duckrow.cli.runs.local import check_devices, run_sweep
 
     settings = Settings()
-    devices = given.devices.with_settings(settings)
     with _forgotten_if_refused(sweeps, sweep):
-        offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
+        offer = check_devices(given.devices, settings, given.gpu_count, options)
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, given)
     handle = handle_of(sweeps.client, sweep)
@@ -311,8 +310,7 @@ def _dry_run(
     from duckrow.api.machine.settings import Settings
     from duckrow.cli.runs.local import check_devices, dry_run_sweep
 
-    devices = given.devices.with_settings(Settings())
-    offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
+    offer = check_devices(given.devices, Settings(), given.gpu_count, options)
     return dry_run_sweep(offer, None if sweep is None else sweep.id, specs, given.devices.is_chosen)
 
 

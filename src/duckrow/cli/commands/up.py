@@ -23,6 +23,7 @@ from duckrow.scheduler.hosts.background import (
     READY,
     TAKEN,
     check_devices,
+    check_preferred,
     daemon_seats,
     given_up,
     launch,
@@ -77,10 +78,12 @@ def command(
     if (values["print_unit"] or values["remove"]) and not values["service"]:
         raise UsageError("--print and --remove go with --service: duckrow up --service --print")
     _take_old_devices(values)
-    if not values["by_default"] and ready_fd is None:  # else these words are not a person's
-        typed = DeviceOptions(values["devices"], values["slots"])
-        refuse_meaningless(ctx, _uses(ctx, typed))
+    is_typed = not values["by_default"] and ready_fd is None  # else these words are not a person's
+    if is_typed:
+        refuse_meaningless(ctx, _uses(ctx, DeviceOptions(values["devices"], values["slots"])))
     choice = _choice(values, filled=ready_fd is not None)
+    if is_typed:
+        check_preferred(choice)
     if values["with_page"] and (foreground or values["service"]):
         raise UsageError("--web goes with a daemon in the background. Beside this one: duckrow web")
     if values["service"]:

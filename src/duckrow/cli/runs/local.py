@@ -49,8 +49,8 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
     """On this machine. `words`: the one command after --."""
     settings = Settings()
     offer = check_devices(
-        given.devices.with_settings(settings),
-        given.devices.jobs_per_gpu,
+        given.devices,
+        settings,
         given.gpu_count,
         options,
         fill=given.fill,
@@ -70,8 +70,8 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
 
 
 def check_devices(
-    chosen: DeviceOptions,
-    typed_jobs_per_gpu: int | None,
+    typed: DeviceOptions,
+    settings: Settings,
     gpus: int | None,
     options: JobOptions,
     fill: bool = False,
@@ -79,10 +79,11 @@ def check_devices(
     quiet: bool = False,
 ) -> Offer:
     """The devices from the options or the settings; a job must fit on one."""
+    chosen = typed.with_settings(settings)
     offer = offer_of(
         chosen.devices or None,
         chosen.slots,
-        typed_jobs_per_gpu if options.by_memory else chosen.jobs_per_gpu,
+        typed.jobs_per_gpu if options.by_memory else chosen.jobs_per_gpu,
         with_cpu_slots=False,
         policy=chosen.policy.but(fill=fill),
         by_memory=options.by_memory,
@@ -95,9 +96,25 @@ def check_devices(
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job can ever start. {why_not}")
+    if chosen.policy.prefer or options.asks_for_memory:
+        _check_named_gpus(offer, options, are_typed=bool(typed.devices))
     for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
+
+
+def _check_named_gpus(offer: Offer, options: JobOptions, are_typed: bool) -> None:
+    """`--prefer` names GPUs that may be used, and none is left out because its size is unknown."""
+    from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere  # few runs need it
+
+    elsewhere = preferred_elsewhere(offer.seats, offer.machine)
+    if elsewhere:
+        raise UsageError(elsewhere)
+    left_out = left_out_by_size(offer.seats, offer.machine) if options.asks_for_memory else None
+    if left_out and are_typed:
+        raise UsageError(left_out)
+    if left_out:
+        say(f"duckrow: {left_out} Without it, these jobs do not run there.")
 
 
 def _run_list(

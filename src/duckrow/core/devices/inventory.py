@@ -147,6 +147,11 @@ def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
     return [Seat((Reservation(cpu_slot(number), WHOLE),), side) for number in range(first, first + count)]
 
 
+def gpus_in(seats: Iterable[Seat]) -> list[Device]:
+    """Each GPU once, in their order."""
+    return list(dict.fromkeys(device for seat in seats if not seat.is_cpu for device in seat.devices))
+
+
 class Ledger(dict[str, int]):
     """How much of each device is booked, in millionths, and by how many jobs."""
 
