@@ -261,6 +261,26 @@ def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
     assert places(duckrow) == [["5"], ["5"], ["6"]]
 
 
+@pytest.mark.parametrize(
+    ("words", "at_a_time"), [([], 2), (["--max-gpus", "1"], 1), (["--jobs-per-gpu", "2"], 4), (["--prefer", "1"], 2)]
+)
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+def test_what_is_typed_for_a_resumed_run_changes_the_devices_that_it_keeps(
+    duckrow: DryDuckrow, verb: str, words: list[str], at_a_time: int
+) -> None:
+    file = write(duckrow, "".join(f"sleep 60; exit 1 {number}\n" for number in range(4)))
+    for number in range(4):
+        duckrow.does(f"sleep 60; exit 1 {number}", Behaviour(60, 1))
+    first = ["run", file] if verb == "run" else ["sweep", "sleep 60; exit 1 {x}", "-p", "x", "0..3", "--run"]
+    again = ["run", "--resume", file] if verb == "run" else first
+    duckrow(*first, "--devices", "0,1", ok=False)
+    duckrow.sql("DELETE FROM attempts")
+    duckrow(*again, *words, ok=False)
+    assert {device for holds in places(duckrow) for device in holds} <= {"0", "1"}
+    assert most_at_a_time(duckrow) == at_a_time
+    assert places(duckrow)[0] == (["1"] if "--prefer" in words else ["0"])
+
+
 def test_who_does_what_a_run_says_at_its_end_resumes_it(duckrow: DryDuckrow) -> None:
     """The list is read as before, and the devices are the same."""
     duckrow.does("echo a\nfalse", Behaviour(exit_code=1), Behaviour())

@@ -287,7 +287,7 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
     sweeps.client.close()  # before the run opens its own
     again = ["duckrow", "sweep", "--resume", "--name", handle]
     watch = given.watch.with_settings(settings)
-    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices.is_chosen, watch, options, again)
+    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices, watch, options, again)
     say(f"duckrow: `duckrow results {shlex.quote(handle)}` shows the results.")
     return code
 
@@ -311,7 +311,7 @@ def _dry_run(
     from duckrow.cli.runs.local import check_devices, dry_run_sweep
 
     offer = check_devices(given.devices, Settings(), given.gpu_count, options)
-    return dry_run_sweep(offer, None if sweep is None else sweep.id, specs, given.devices.is_chosen)
+    return dry_run_sweep(offer, None if sweep is None else sweep.id, specs, given.devices, options)
 
 
 def _send(

@@ -26,7 +26,14 @@ from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.run_session import SweepJobs, offer_of, offer_of_earlier, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import (
+    OtherDevices,
+    SweepJobs,
+    offer_of,
+    offer_of_earlier,
+    open_run,
+    open_sweep,
+)
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
@@ -131,7 +138,7 @@ def _run_list(
         offer,
         view if len(watchers) == 1 else Watchers(watchers),
         spec_of,
-        seats_chosen=given.devices.is_chosen,  # a resumed run keeps its devices, whatever the settings say
+        chosen=_chosen(given.devices, options),  # a resumed run keeps its devices, whatever the settings say
         name=options.name,
         file=file,
         delimiter=given.delimiter,
@@ -212,7 +219,7 @@ def run_sweep(
     name: str,
     specs: Sequence[JobSpec],
     todo: Todo,
-    seats_chosen: bool,
+    devices: DeviceOptions,
     watch: WatchOptions,
     options: JobOptions,
     again: Sequence[str],
@@ -223,7 +230,7 @@ def run_sweep(
         offer,
         view,
         SweepJobs(sweep_id, name, specs, todo.again, todo.stranded),
-        seats_chosen=seats_chosen,
+        chosen=_chosen(devices, options),
         environment=inherited_environment(dict(options.variables)),
         max_failures=watch.max_failures,
         on_event=view.event,
@@ -233,10 +240,16 @@ def run_sweep(
     return _see_through(run, view, watch.table, again)
 
 
-def dry_run_sweep(offer: Offer, sweep_id: int | None, specs: Sequence[JobSpec], seats_chosen: bool) -> int:
+def dry_run_sweep(
+    offer: Offer, sweep_id: int | None, specs: Sequence[JobSpec], devices: DeviceOptions, options: JobOptions
+) -> int:
     """Say what would run where. `sweep_id`: of an existing sweep, which keeps its devices."""
-    earlier = None if seats_chosen or sweep_id is None else offer_of_earlier(sweep_id)
+    earlier = None if sweep_id is None else offer_of_earlier(sweep_id, _chosen(devices, options))
     return _dry_run(specs, earlier or offer, last_freed_first=False)
+
+
+def _chosen(typed: DeviceOptions, options: JobOptions) -> OtherDevices:
+    return OtherDevices(typed.is_chosen, typed.knobs, typed.jobs_per_gpu, options.by_memory)
 
 
 def _left(run: ForegroundRun, view: RunView) -> int:

@@ -140,6 +140,12 @@ def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
     ]
 
 
+def shared_anew(seats: Sequence[Seat], jobs_per_gpu: int) -> list[Seat]:
+    """The same GPUs, each for so many jobs at a time; CPU slots as they are."""
+    groups = dict.fromkeys(seat.devices for seat in seats if not seat.is_cpu)
+    return _seats_of([*groups] * jobs_per_gpu) + [seat for seat in seats if seat.is_cpu]
+
+
 def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
     """`count` slots without a GPU."""
     if count < 1:

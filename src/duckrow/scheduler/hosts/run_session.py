@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from duckrow.core.devices.inventory import shared_anew
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
 from duckrow.core.jobs.commands import LAST, CommandReader
@@ -25,7 +26,16 @@ TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Offer", "SweepJobs", "offer_of", "offer_of_earlier", "open_run", "open_sweep"]
+__all__ = ["Offer", "OtherDevices", "SweepJobs", "offer_of", "offer_of_earlier", "open_run", "open_sweep"]
+
+
+class OtherDevices(NamedTuple):
+    """What a person chose for a run that is resumed. What they did not choose is as it was before."""
+
+    seats: bool = True  # --devices or --slots: all is as they say now
+    policy: Mapping[str, Any] = {}  # its options; None: not chosen
+    jobs_per_gpu: int | None = None
+    by_memory: bool = False  # jobs ask for memory: their number is a limit, and makes no seats
 
 
 def open_run(
@@ -33,7 +43,7 @@ def open_run(
     observer: Observer,
     make_spec: Callable[[str], JobSpec],
     *,
-    seats_chosen: bool = True,
+    chosen: OtherDevices = OtherDevices(),  # noqa: B008
     name: str = "",
     file: str | None = None,
     delimiter: str | None = None,
@@ -47,7 +57,7 @@ def open_run(
 ) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
-    Unless you chose other seats, a resumed run keeps those that it had.
+    `chosen`: a resumed run keeps the devices that it had, but for what you chose.
     """
     folder = state_folder()
     cwd, source = os.getcwd(), os.path.abspath(file) if file and file != "-" else ""
@@ -58,8 +68,8 @@ def open_run(
     # A resumed run reads standard input only if asked: without its list, all its jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
-    if earlier is not None and not seats_chosen:
-        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    if earlier is not None:
+        offer = _kept(earlier, folder, chosen) or offer
     kept = never_resumed(source) if once or output == "terminal" else source
     loop, signals = _open_host(folder, earlier, (name, cwd, kept), offer, observer, output)
     loop.state.begin_with(dict(environment))
@@ -86,7 +96,7 @@ def open_sweep(
     observer: Observer,
     jobs: SweepJobs,
     *,
-    seats_chosen: bool,
+    chosen: OtherDevices,
     environment: Mapping[str, str],
     output: str = "log",
     max_failures: int | None = None,
@@ -95,8 +105,8 @@ def open_sweep(
     """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
     folder = state_folder()
     earlier = _earlier_of_sweep(folder, jobs.sweep_id)
-    if earlier is not None and not seats_chosen:
-        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    if earlier is not None:
+        offer = _kept(earlier, folder, chosen) or offer
     new = (f"sweep-{jobs.name}", "", _source_of(jobs.sweep_id))
     loop, signals = _open_host(folder, earlier, new, offer, observer, output)
     run = ForegroundRun(loop, signals, _no_more_commands, max_failures, on_event)
@@ -108,11 +118,25 @@ def open_sweep(
     return run
 
 
-def offer_of_earlier(sweep_id: int) -> Offer | None:
-    """The devices with which a sweep was run here before: it keeps them, unless you choose others."""
+def offer_of_earlier(sweep_id: int, chosen: OtherDevices) -> Offer | None:
+    """The devices that a sweep keeps from an earlier run of it here."""
     folder = existing_folder()
     earlier = _earlier_of_sweep(folder, sweep_id)
-    return None if earlier is None else Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    return None if earlier is None else _kept(earlier, folder, chosen)
+
+
+def _kept(earlier: HostRow, folder: Folder, chosen: OtherDevices) -> Offer | None:
+    """None: others were chosen, or it ended before it had any."""
+    seats = [] if chosen.seats else seats_from(earlier.seats)
+    if not seats:
+        return None
+    machine = _machine_of(earlier, folder)
+    policy, most = machine.policy.with_options(chosen.policy), chosen.jobs_per_gpu
+    if most is not None and chosen.by_memory:
+        policy = policy.but(jobs_per_gpu=most)
+    elif most is not None:
+        seats = shared_anew(seats, most)
+    return Offer(seats, machine._replace(policy=policy))
 
 
 def _earlier_of_sweep(folder: Folder, sweep_id: int) -> HostRow | None:
