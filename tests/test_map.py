@@ -36,7 +36,7 @@ COMPLETE = [
     "web/routes/jobs",
     "web/schemas",
 ]
-QUESTIONS = 25
+QUESTIONS = 26
 
 _FILE = re.compile(r"`([a-z0-9_./-]+\.(?:py|js))`")  # not `commands/VERB.py`: that is a pattern
 # A user's own.

@@ -239,7 +239,7 @@ def test_jobs_without_a_gpu_do_not_take_the_cores_that_one_with_a_gpu_waits_for(
         (
             Ask(mb=1),
             {"total_mb": {}},
-            "The memory of GPU 0 is unknown. Give its size: duckrow up --devices 0:24G,1:24G.",
+            "The memory of GPUs 0-1 is unknown. Give their sizes: duckrow up --devices 0:24G,1:24G.",
         ),
         (
             Ask(2),

@@ -17,6 +17,7 @@ from duckrow.api.python import lending
 from duckrow.api.python.executor import Executor, JobFuture
 from duckrow.api.python.lending import Lending
 from duckrow.api.queue.attendance import Attendance
+from duckrow.api.queue.kept_back import kept_back
 from duckrow.core.devices.inventory import cpu_seats
 from duckrow.core.errors import BadValue, UsageError
 from duckrow.core.life.wishes import Wish
@@ -141,28 +142,69 @@ def test_who_wants_no_more_has_the_rest_cancelled(slots: QuietQueue, executor: E
 def test_nobody_is_told_that_jobs_are_held_while_they_are_cancelled(
     slots: QuietQueue, executor: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever looks has the lock, and so has who cancels while jobs are held; afterwards, nobody asks for them."""
-    looked_with_lock: list[bool] = []
-    held_with_lock: list[bool] = []
+    told: list[tuple[bool, list[str]]] = []
 
     def withdraw(future: JobFuture[Any]) -> bool:
-        is_held = slots.client.views([future.job.id])[0].held
-        held_with_lock.append(is_held and executor_module._cancelling._is_owned())  # type: ignore[attr-defined]
+        with Client(slots.client.folder) as client:
+            told.append((client.job(future.job.id).held, kept_back(client, [future.job.id])))
         return was_withdraw(future)
 
     was_withdraw = JobFuture.withdraw
     monkeypatch.setattr(JobFuture, "withdraw", withdraw)
-    monkeypatch.setattr(
-        Attendance,
-        "look",
-        lambda *_: looked_with_lock.append(executor_module._cancelling._is_owned()),  # type: ignore[attr-defined]
-    )
     future = executor.submit(_root, 1)
-    until(lambda: looked_with_lock, "a look")
     assert future.cancel()
-    assert (held_with_lock, set(looked_with_lock)) == ([True], {True})
+    assert told == [(True, [])]
     assert executor._may_start() == []
+    assert (slots.client.job(1).held, kept_back(slots.client, [1])) == (True, [])  # it will be killed
     slots.write("UPDATE jobs SET state = 'done', outcome = 'killed'")
+
+
+def test_a_job_that_could_not_be_cancelled_may_be_held_by_a_person_later(
+    slots: QuietQueue, executor: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(JobFuture, "withdraw", lambda _future: False)
+    executor.submit(_root, 1).cancel()
+    assert not slots.client.job(1).held
+    slots.write("UPDATE jobs SET held = 1")
+    assert kept_back(slots.client, [1]) == ["Job 1 is held. Still waiting. Type: duckrow release 1"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_who_waits_for_a_job_that_the_executor_holds_back_just_waits(slots: QuietQueue) -> None:
+    with Executor(max_workers=1) as executor:
+        futures = [executor.submit(_root, number) for number in (1, 4)]
+        assert slots.client.job(2).held
+        with pytest.raises(TimeoutError, match="was not done within"):
+            futures[1].job.result(timeout=0.1)  # in time: it is not released yet
+        executor.shutdown(wait=False)  # it releases what it has taken all the same
+        with pytest.raises(TimeoutError, match="was not done within"):
+            futures[1].job.result(timeout=0.1)  # in time: it is not released yet
+        played(slots, futures[0])
+        until(lambda: not slots.client.job(2).held, "the second to be released")
+        played(slots, futures[1])
+        assert futures[1].job.result() == 0.5
+
+
+def test_a_job_that_nobody_will_release_is_told_to_who_waits_for_it(
+    slots: QuietQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = Executor(max_workers=1)
+    futures = [executor.submit(_root, number) for number in (1, 4)]
+    assert kept_back(slots.client, [1, 2]) == []
+
+    def fail(*_words: object) -> float:
+        raise OSError("no disk.")
+
+    monkeypatch.setattr(Executor, "_look", fail)
+    assert isinstance(futures[1].exception(), concurrent.futures.BrokenExecutor)
+    assert kept_back(slots.client, [1, 2]) == ["Job 2 is held. Still waiting. Type: duckrow release 2"]
+
+
+def test_what_a_person_holds_is_told_also_of_an_executors_jobs(slots: QuietQueue, executor: Executor) -> None:
+    executor.submit(_root, 1)
+    slots.write("UPDATE jobs SET held = 1")
+    assert kept_back(slots.client, [1]) == ["Job 1 is held. Still waiting. Type: duckrow release 1"]
+    slots.write("UPDATE jobs SET held = 0")
 
 
 def test_if_the_queue_cannot_be_watched_nobody_waits_for_ever(

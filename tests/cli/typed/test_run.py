@@ -103,6 +103,38 @@ def test_impossible_requests_are_refused_with_what_is_possible(duckrow: DryDuckr
         assert sentence in refused.stderr
 
 
+@pytest.mark.parametrize("verb", [["run"], ["sweep", "true {x}", "-p", "x", "1", "--run"], ["up"]])
+def test_a_preferred_gpu_is_one_of_those_to_use(duckrow: DryDuckrow, verb: list[str]) -> None:
+    refused = duckrow(*verb, "--devices", "0,1", "--prefer", "7", stdin="true\n", ok=False)
+    assert refused.returncode == 2
+    assert refused.stderr.endswith("duckrow: --prefer 7: not among the GPUs to use, which are 0-1.\n")
+    assert duckrow.sql("SELECT count(*) FROM sweeps") == [(0,)]
+    duckrow(*verb, "--devices", "0,1", "--prefer", "01", stdin="true\n")
+
+
+def test_a_daemon_whose_preferred_gpu_is_gone_starts_again(duckrow: DryDuckrow) -> None:
+    duckrow.up("--devices", "0,1", "--prefer", "1")
+    duckrow("gpus", "remove", "1")
+    duckrow.die()
+    duckrow.up()
+    assert duckrow.job(duckrow.submit("gate a"))["devices"] == ["0"]
+
+
+@pytest.mark.parametrize("memory", [["--gpu-mem", "10G"], ["--total-gpu-mem", "10G"]])
+def test_a_gpu_of_unknown_size_is_not_left_out_in_silence(duckrow: DryDuckrow, memory: list[str]) -> None:
+    refused = duckrow("run", "--devices", "0:24G,1", *memory, stdin="true\n", ok=False)
+    sentence = "The memory of GPU 1 is unknown. Give its size: --devices 0:24G,1:24G."
+    assert (refused.returncode, refused.stderr) == (2, f"duckrow: {sentence}\n")
+    said = duckrow("run", *memory, stdin="true\n", env={"DUCKROW__RUN__DEVICES": "0:24G,1"}).stderr
+    assert said.startswith(f"duckrow: {sentence} Without it, these jobs do not run there.\n")
+    assert "unknown" not in duckrow("run", "--devices", "0:24G,1", "--pack", stdin="true\n").stderr
+
+
+def test_a_daemon_says_which_gpu_gets_no_job_that_asks_for_memory(duckrow: DryDuckrow) -> None:
+    said = duckrow("up", "--devices", "0:24G,1").stderr
+    assert "Give its size: duckrow up --devices 0:24G,1:24G. Without it, jobs that ask for GPU memory" in said
+
+
 def test_a_dry_run_shows_what_would_run_where_and_runs_nothing(duckrow: DryDuckrow) -> None:
     file = write(duckrow, "touch a\ntouch b\ntouch c\n")
     shown = duckrow("run", "--devices", "0,1", "--dry-run", file).stdout.split("\n")
@@ -267,6 +299,26 @@ def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
     assert places(duckrow) == [["5"], ["5"], ["6"]]
 
 
+@pytest.mark.parametrize(
+    ("words", "at_a_time"), [([], 2), (["--max-gpus", "1"], 1), (["--jobs-per-gpu", "2"], 4), (["--prefer", "1"], 2)]
+)
+@pytest.mark.parametrize("verb", ["run", "sweep"])
+def test_what_is_typed_for_a_resumed_run_changes_the_devices_that_it_keeps(
+    duckrow: DryDuckrow, verb: str, words: list[str], at_a_time: int
+) -> None:
+    file = write(duckrow, "".join(f"sleep 60; exit 1 {number}\n" for number in range(4)))
+    for number in range(4):
+        duckrow.does(f"sleep 60; exit 1 {number}", Behaviour(60, 1))
+    first = ["run", file] if verb == "run" else ["sweep", "sleep 60; exit 1 {x}", "-p", "x", "0..3", "--run"]
+    again = ["run", "--resume", file] if verb == "run" else first
+    duckrow(*first, "--devices", "0,1", ok=False)
+    duckrow.sql("DELETE FROM attempts")
+    duckrow(*again, *words, ok=False)
+    assert {device for holds in places(duckrow) for device in holds} <= {"0", "1"}
+    assert most_at_a_time(duckrow) == at_a_time
+    assert places(duckrow)[0] == (["1"] if "--prefer" in words else ["0"])
+
+
 def test_who_does_what_a_run_says_at_its_end_resumes_it(duckrow: DryDuckrow) -> None:
     """The list is read as before, and the devices are the same."""
     duckrow.does("echo a\nfalse", Behaviour(exit_code=1), Behaviour())
@@ -403,5 +455,5 @@ def test_the_table_at_the_end_says_what_ran_where_and_how_it_ended(duckrow: DryD
 
 
 def test_a_run_without_gpus_does_not_say_how_it_packed_them(duckrow: DryDuckrow) -> None:
-    done = duckrow("run", "--pack", "--slots", "2", stdin="sleep 60\nsleep 60\n")
+    done = duckrow("run", "--pack", stdin="sleep 60\nsleep 60\n", env={"CUDA_VISIBLE_DEVICES": ""})
     assert "packed" not in done.stderr

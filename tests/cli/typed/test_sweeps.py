@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
+from duckrow.cli.main import run_cli
 from tests.cli.typed.dry_duckrow import DryDuckrow
 
 # -- printing -------------------------------------------------------------------------------------------------------
@@ -76,6 +78,62 @@ def test_a_file_may_say_how_to_draw(duckrow: DryDuckrow) -> None:
     assert duckrow("sweep", "--from", "s.yaml").stdout == typed
 
 
+@pytest.mark.parametrize("terminals", [{"stdout", "stderr"}, {"stdout"}, {"stderr"}, set()])
+def test_in_a_terminal_printed_commands_end_with_how_to_run_them(
+    terminals: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in terminals:
+        monkeypatch.setattr(getattr(sys, name), "isatty", lambda: True)
+    assert run_cli(["sweep", "f {x}", "-p", "x", "1", "2"]) == 0
+    hint = "duckrow: 2 commands; --run runs them here, --submit queues them.\n"
+    assert capsys.readouterr() == ("f 1\nf 2\n", hint if len(terminals) == 2 else "")
+
+
+def test_a_dry_run_of_a_sweep_shows_what_would_run_where_and_writes_nothing(duckrow: DryDuckrow) -> None:
+    nowhere = duckrow.work / "state"
+    words = ["sweep", "touch {x}", "-p", "x", "1..3", "--run", "--dry-run", "--devices", "0,1"]
+    shown = duckrow(*words, env={"DUCKROW_HOME": str(nowhere)})
+    assert [line.split() for line in shown.stdout.splitlines()] == [
+        ["GPU", "0", "touch", "1"],
+        ["GPU", "1", "touch", "2"],
+        ["next", "free", "touch", "3"],
+    ]
+    assert shown.stderr == "duckrow: 3 jobs. 2 of them would start now. Nothing was run.\n"
+    assert list(duckrow.work.iterdir()) == []
+
+
+def test_a_dry_run_of_a_sweep_shows_what_is_left_of_it(duckrow: DryDuckrow) -> None:
+    words = ["sweep", "exit {x}", "-p", "x", "0", "1", "--run"]
+    duckrow(*words, "--devices", "3", "--timeout", "1h", ok=False)
+    before = sorted(duckrow.work.rglob("*"))
+    shown = duckrow("sweep", "exit {x}", "-p", "x", "0", "1", "2", "--run", "--dry-run")
+    assert [line.split() for line in shown.stdout.splitlines()] == [
+        ["GPU", "3", "exit", "1", "(limit", "1h", "00m)"],
+        ["next", "free", "exit", "2"],
+    ]
+    said = "1 new, 1 that did not succeed run again, 1 skipped (succeeded before)"
+    assert shown.stderr.startswith(f"duckrow: sweep exit: {said}.\nduckrow: 2 jobs. 1 of them would start now.")
+    assert sorted(duckrow.work.rglob("*")) == before
+    assert duckrow.sql("SELECT outcome FROM jobs ORDER BY id") == [("succeeded",), ("failed",)]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--cpus", "100000"], "No job can ever start."),
+        (["--name", "a/b"], "a/b"),
+        (["--devices", "zero"], "does not name GPUs"),
+    ],
+)
+def test_a_dry_run_of_a_sweep_refuses_what_the_run_would_refuse(
+    duckrow: DryDuckrow, words: list[str], sentence: str
+) -> None:
+    refused = duckrow("sweep", "f {x}", "-p", "x", "1", "--run", "--dry-run", *words, ok=False)
+    really = duckrow("sweep", "f {x}", "-p", "x", "1", "--run", *words, ok=False)
+    assert (refused.returncode, refused.stderr) == (2, really.stderr.removeprefix("duckrow: sweep f: 1 new.\n"))
+    assert sentence in refused.stderr
+
+
 @pytest.mark.parametrize("words", [["--run", "--slots", "1"], ["--submit"]])
 def test_a_sweep_that_can_never_start_leaves_nothing_to_resume(duckrow: DryDuckrow, words: list[str]) -> None:
     refused = duckrow("sweep", "f {x}", "-p", "x", "1", *words, "--cpus", "100000", ok=False)
@@ -94,7 +152,9 @@ def test_a_sweep_that_can_never_start_leaves_nothing_to_resume(duckrow: DryDuckr
         (["f {x}", "-p", "x", "1", "-p", "x", "2"], "The parameter 'x' is given twice"),
         (["f {x}", "-p", "x", "log:1..2"], "--n-samples"),
         (["f {x}", "-p", "x", "1", "--run", "--submit"], "Either --run or --submit"),
-        (["f {x}", "-p", "x", "1", "--run", "--dry-run"], "--dry-run prints the commands and runs none."),
+        (["f {x}", "-p", "x", "1", "--submit", "--dry-run"], "Omit --submit, or omit --dry-run."),
+        (["f {x}", "-p", "x", "1", "--resume", "--dry-run"], "--dry-run does not go with --resume."),
+        (["f {x}", "-p", "x", "1", "--timeout", "1h"], "--timeout is for a sweep that runs. Add --run or --submit"),
         (["f {x}", "-p", "x", "1", "--submit", "--devices", "0"], "How many each run gets is --gpus."),
         (["--from", "no.yaml"], "The file no.yaml cannot be read"),
         (["--from", "bad.txt"], "must end in .yaml"),

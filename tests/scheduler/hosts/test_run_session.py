@@ -22,7 +22,7 @@ from duckrow.devices.discover import Offer
 from duckrow.scheduler.hosts import run_session
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import Host
-from duckrow.scheduler.hosts.run_session import SweepJobs, find_earlier, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import OtherDevices, SweepJobs, find_earlier, open_run, open_sweep
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import HostStore
 from duckrow.store.jobs.jobs import JobStore
@@ -31,6 +31,7 @@ from tests.scheduler.hosts.hand_host import DryLocalHost
 from tests.scheduler.hosts.test_background import Link
 from tests.scheduler.language import fails, slots, succeeds
 
+KEPT, CHOSEN = OtherDevices(seats=False), OtherDevices()
 DOES = {"good": succeeds(after_s=10), "bad": fails(after_s=10)}
 
 
@@ -80,9 +81,9 @@ class Sessions:
         offer = Offer(slots(seats), Machine())
         return open_run(offer, Observer(), lambda line: JobSpec(line, "/"), environment={"A": "1"}, **more)
 
-    def sweep(self, jobs: SweepJobs, seats: int = 1, seats_chosen: bool = True) -> ForegroundRun:
+    def sweep(self, jobs: SweepJobs, seats: int = 1, chosen: OtherDevices = CHOSEN) -> ForegroundRun:
         self.dry = self._dry()
-        return open_sweep(Offer(slots(seats), Machine()), Observer(), jobs, seats_chosen=seats_chosen, environment={})
+        return open_sweep(Offer(slots(seats), Machine()), Observer(), jobs, chosen=chosen, environment={})
 
     def close(self) -> None:
         for fd in filter(None, self._lists):
@@ -149,7 +150,7 @@ def test_a_run_without_a_list_is_resumed_with_all_its_jobs(sessions: Sessions, m
 
 def test_a_resumed_run_keeps_its_seats_unless_others_are_chosen(sessions: Sessions) -> None:
     sessions.play("bad\n", seats=3)
-    kept = sessions.open("bad\n", seats=1, seats_chosen=False, resume=LAST)
+    kept = sessions.open("bad\n", seats=1, chosen=KEPT, resume=LAST)
     assert kept.seat_count == 3
     kept.close()
     chosen = sessions.open("bad\n", seats=1, resume=LAST)
@@ -234,17 +235,20 @@ def test_a_sweep_continues_where_it_began(sessions: Sessions) -> None:
     first = sessions.sweep(jobs("bad"), seats=2)
     first.go()
     first.close()
-    second = sessions.sweep(jobs("good", again=(1,)), seats_chosen=False)
+    second = sessions.sweep(jobs("good", again=(1,)), chosen=KEPT)
     assert (second.host_id, second.seat_count, second.added) == (first.host_id, 2, 2)
     second.go()
     second.close()
     assert sessions.dry.orders() == ["start 1", "start 2"]
 
 
-def test_what_a_dead_run_had_queued_is_taken_over_and_the_rest_is_skipped(sessions: Sessions) -> None:
+@pytest.mark.parametrize("chosen", [CHOSEN, KEPT])
+def test_what_a_dead_run_had_queued_is_taken_over_and_the_rest_is_skipped(
+    sessions: Sessions, chosen: OtherDevices
+) -> None:
     first = sessions.sweep(jobs("good", "good", "good"))
     first.close()  # it ends before anything has started
-    second = sessions.sweep(jobs(stranded=(1, 2)))
+    second = sessions.sweep(jobs(stranded=(1, 2)), chosen=chosen)
     second.go()
     second.close()
     assert sessions.states() == ["succeeded", "succeeded", "skipped"]

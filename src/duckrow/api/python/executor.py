@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from duckrow.api.adding.options import read_options
@@ -20,6 +20,7 @@ from duckrow.api.python.handles import Job, open_client
 from duckrow.api.python.lending import Lending
 from duckrow.api.python.submission import submit_calls
 from duckrow.api.queue.attendance import Attendance, warn
+from duckrow.api.queue.kept_back import forget_held, note_held
 from duckrow.api.queue.views import JobView, job_view
 from duckrow.core.errors import BadValue, UsageError
 from duckrow.core.life.states import State
@@ -38,9 +39,6 @@ _ASK_CLUSTER_S = 3.0  # how often a cluster is asked, where jobs are on one
 _AT_LEAST_S = 1.0  # how often it looks in any case
 _SHARE = 5  # a look that takes long is followed by a rest that is this many times as long
 _ONE_QUERY = 5000  # ids
-
-# Jobs that are being cancelled are held for a moment, of which nobody need be told.
-_cancelling = threading.RLock()
 
 # Options of Python's own executors, whose workers make many calls, and what to do here instead.
 _OF_POOLS = {
@@ -100,7 +98,8 @@ def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
     pending = {future.job.id: future for future in futures if not future.done()}
     if not pending:
         return
-    with _cancelling, open_client(next(iter(pending.values())).job.home) as client:
+    with open_client(next(iter(pending.values())).job.home) as client:
+        note_held(client.home, pending)
         waiting = set_held(client, list(pending), True)  # so that none of them starts meanwhile
         withdrawn = [job_id for job_id in waiting if pending[job_id].withdraw()]
         if withdrawn:
@@ -108,6 +107,7 @@ def cancel_all(futures: Sequence[JobFuture[Any]]) -> None:
         left = sorted({*waiting} - {*withdrawn})  # such as one that waits for its next attempt
         if left:
             set_held(client, left, False)
+        forget_held(client.home, pending.keys() - {*withdrawn})  # withdrawn ones stay held until they are killed
 
 
 class Executor(concurrent.futures.Executor):
@@ -178,6 +178,7 @@ class Executor(concurrent.futures.Executor):
             futures = [JobFuture(job) for job in jobs]
             self._pending.update((future.job.id, future) for future in futures)
             self._held.update((job.id, None) for job in jobs[room:] if room is not None)
+            note_held(self._home, self._held)
             self._ensure_watcher()
         return futures
 
@@ -205,8 +206,7 @@ class Executor(concurrent.futures.Executor):
                 try:
                     while True:
                         asked_s = self._look(client)
-                        with _cancelling:
-                            attendance.look(self._may_start())
+                        attendance.look(self._may_start())
                         lending.look(list(self._pending))
                         if not self._has_more():
                             return
@@ -217,7 +217,7 @@ class Executor(concurrent.futures.Executor):
             self._give_up(error)
 
     def _may_start(self) -> list[int]:
-        """Its jobs, but those that it holds back itself, and cancelled ones: nobody need be told of them."""
+        """Its jobs, but those that it holds back itself, and cancelled ones: of these there is nothing to tell."""
         with self._lock:
             return [id for id, future in self._pending.items() if id not in self._held and not future.cancelled()]
 
@@ -251,11 +251,12 @@ class Executor(concurrent.futures.Executor):
                 pending[job_id].fail(JobFailed(f"Job {job_id} was removed before it had a result."))
         return asked_s
 
-    def _forget(self, ids: Iterable[int]) -> None:
+    def _forget(self, ids: Collection[int]) -> None:
         with self._lock:
             for job_id in ids:
                 self._pending.pop(job_id, None)
                 self._held.pop(job_id, None)
+        forget_held(self._home, ids)
 
     def _release(self, client: Client) -> None:
         with self._lock:
@@ -264,11 +265,13 @@ class Executor(concurrent.futures.Executor):
                 del self._held[job_id]
         if released:
             set_held(client, released, False)
+            forget_held(self._home, released)
 
     def _give_up(self, error: Exception) -> None:
         with self._lock:
             futures = list(self._pending.values())
             self._pending.clear()
+            forget_held(self._home, self._held)  # from now on, only a person can release them
             self._held.clear()
             self._watcher = None
         for future in futures:

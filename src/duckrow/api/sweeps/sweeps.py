@@ -79,7 +79,7 @@ class Sweeps:
         `called`: the name if `name` is empty; without both, it is that of the script.
         """
         with self.client.database.transaction():
-            found = self._find(pattern, project, name, root)
+            found = self.find(pattern, project, name, root)
             if found is not None:
                 return found
             return self._begin(pattern, project, name, root, called)
@@ -95,7 +95,8 @@ class Sweeps:
         assert opened is not None
         return opened
 
-    def _find(self, pattern: str, project: str, name: str, root: str) -> SweepRow | None:
+    def find(self, pattern: str, project: str, name: str, root: str) -> SweepRow | None:
+        """The sweep of this pattern in this place, if there is one."""
         if not name:
             return self.store.like_pattern(root, project, pattern)
         check_name("sweep", name)

@@ -11,8 +11,9 @@ from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_
 from duckrow.cli.options.job_options import device_options, job_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.typed_job_options import take_job_options
-from duckrow.cli.options.verb_options import RunOptions, take_run_options
+from duckrow.cli.options.verb_options import RunOptions, has_only_slots, take_run_options
 from duckrow.cli.runs.lines import refuse_program
+from duckrow.cli.uses_of_verbs import VerbUse, any_typed, refuse_meaningless
 from duckrow.core.errors import UsageError
 from duckrow.core.jobs.commands import LAST
 
@@ -95,9 +96,9 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     on, asked = take_slurm_options(values)
     given = take_run_options(values, gpus)
     words = ctx.meta.get("duckrow.command")
-    _check_resume(given)
+    refuse_meaningless(ctx, _uses(ctx, given, words, on))
     if words is not None:
-        _check_one_command(file, given)
+        _check_one_command(file, given, on)
     if on is not None:
         from duckrow.cli.runs.slurm import run_on_cluster
 
@@ -107,26 +108,22 @@ def command(ctx: click.Context, /, file: str | None, **values: Any) -> int:
     return run_commands(file, given, options, words)
 
 
-def _check_resume(given: RunOptions) -> None:
-    """Here or on a cluster: what --resume would run is known only when it does."""
-    if given.resumed is not None and given.dry_run:
-        raise UsageError("--dry-run shows a whole list, not what is left of one. Omit --resume, or omit --dry-run.")
-    if given.resumed is not None and given.once:
-        raise UsageError("--once keeps nothing that could be resumed. Omit --resume, or omit --once.")
+def _uses(ctx: click.Context, given: RunOptions, words: list[str] | None, on: str | None) -> list[VerbUse]:
+    holds = {
+        VerbUse.RESUMED: given.resumed is not None,
+        VerbUse.ONE_COMMAND: words is not None,
+        VerbUse.ONE_HERE: words is not None and on is None,
+        VerbUse.ON_CLUSTER: on is not None,
+        VerbUse.RESUMED_BATCH: given.resumed is not None and on is not None,
+        VerbUse.PASSTHROUGH: given.watch.passthrough,
+        VerbUse.ONLY_SLOTS: on is None and any_typed(ctx, VerbUse.ONLY_SLOTS) and has_only_slots("run", given.devices),
+    }
+    return [use for use, does in holds.items() if does]
 
 
-def _check_one_command(file: str | None, given: RunOptions) -> None:
-    """Here or on a cluster: with a command after --, there is no list."""
+def _check_one_command(file: str | None, given: RunOptions, on: str | None) -> None:
+    """With a command after --, there is no list."""
     if file is not None:
         raise UsageError(f"Give either a file of commands ({file}) or a command after --, not both.")
-    of_a_list = {
-        "--resume": given.resumed,
-        "--delimiter": given.delimiter,
-        "--format json": given.form == "json",
-        "--announce": given.announce,
-        "--events": given.events,
-        "--table": given.watch.table,
-    }
-    for option, typed in of_a_list.items():
-        if typed:
-            raise UsageError(f"{option} is for a list of jobs. Omit it with a command after --.")
+    if given.watch.follow is False and on is None:
+        raise UsageError("--no-follow: a command after -- writes to this terminal. Omit it, and redirect: > out.txt")

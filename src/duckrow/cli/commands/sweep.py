@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,9 @@ from duckrow.cli.options.gpu_options import DeviceCommand, gpu_count, gpu_count_
 from duckrow.cli.options.job_options import device_options, run_options
 from duckrow.cli.options.slurm_options import slurm_options, take_slurm_options
 from duckrow.cli.options.typed_job_options import JobOptions, read_job_options, take_job_values
-from duckrow.cli.options.verb_options import SweepOptions, take_sweep_options
+from duckrow.cli.options.verb_options import SweepOptions, has_only_slots, take_sweep_options
 from duckrow.cli.runs.slurm_sweep import read_cluster, watch_sweep
+from duckrow.cli.uses_of_verbs import VerbUse, any_typed, refuse_meaningless
 from duckrow.core.errors import EXIT_OK, UsageError
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.life.failures import compact_ids
@@ -96,7 +97,7 @@ def _is_option(word: str) -> bool:
 @click.option("--seed", type=int, metavar="N", help="Same seed, same points in the same order.  [default: 0]")
 @click.option("--run", "here", is_flag=True, help="Run them here and now, like `duckrow run`.")
 @click.option("--submit", "queue", is_flag=True, help="Add them to the daemon's queue.")
-@click.option("--dry-run", is_flag=True, hidden=True)  # as without --run or --submit
+@click.option("--dry-run", is_flag=True, help="With --run: show what would run where.")
 @click.option("--resume", is_flag=True, help="Continue the last sweep of this folder, or the one given with --name.")
 @click.option("--root", type=click.Path(), help=f"Where to create the runs' folders.  [default: ./{DEFAULT_ROOT}]")
 @click.option("--snapshot", is_flag=True, help="Copy the code first, so that later edits do not change it.")
@@ -133,30 +134,31 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
     on, asked = take_slurm_options(values)
     words, grids = ctx.meta.get("duckrow.command"), ctx.meta["duckrow.grids"]
     given = take_sweep_options(values, gpus, pattern=pattern, command_words=words, grids=grids)
-    if given.dry_run and (given.here or given.queue or given.resume):
-        raise UsageError("--dry-run prints the commands and runs none. Omit it, or omit --run, --submit and --resume.")
     if given.here and given.queue:
         raise UsageError("Either --run or --submit, not both.")
-    if given.queue and given.devices.is_chosen:
-        raise UsageError("--submit uses the GPUs of the daemon (`duckrow gpus`). How many each run gets is --gpus.")
-    _refuse_for_run_only(given)
-    cluster = read_cluster(on, asked, given)
+    refuse_meaningless(ctx, _uses(ctx, given, on))
+    cluster = read_cluster(on, asked)
     wish = None if _continues_last(given) else _wish(given)
     if wish is not None and not (given.here or given.queue or given.resume):
         return _print_commands(wish, given.as_json)
     file = wish.file if wish else SweepFile()
     project = job_values["project"] = job_values["project"] or file.project
     options = read_job_options(job_values)
-    sweeps = Sweeps(client_of_verb())
-    sweeps.client.tender.copy()
     root = os.path.abspath(given.root or DEFAULT_ROOT)
     name = options.name or file.name
+    if wish is not None and given.dry_run:
+        return _dry_run(wish, name, root, options, given, cluster)
+    sweeps = Sweeps(client_of_verb())
+    sweeps.client.tender.copy()
     if wish is None:
         sweep = sweeps.resumable(name, project, root)
     else:
         sweep = sweeps.open(wish.pattern, options.project, name, root)
     if cluster is None and given.resume and not (given.here or given.queue):
         cluster = _earlier_cluster(sweeps, sweep)
+    queues = given.queue or (given.resume and not given.here and sweeps.hosted_by_daemon(sweep))
+    with _forgotten_if_refused(sweeps, sweep):
+        refuse_meaningless(ctx, _uses_of_resumed(given, queues, cluster))
     todo = _todo(sweeps, sweep, wish.points if wish else None, cluster)
     say(f"duckrow: sweep {sweep.name}: {todo.in_words()}.")
     if not todo.count:
@@ -165,8 +167,29 @@ def command(ctx: click.Context, /, pattern: str | None, **values: Any) -> int:
         return EXIT_OK
     if cluster is not None:
         return _send(sweeps, sweep, todo, options, given, cluster)
-    queues = given.queue or (given.resume and not given.here and sweeps.hosted_by_daemon(sweep))
     return (_submit if queues else _run)(sweeps, sweep, todo, options, given)
+
+
+def _uses(ctx: click.Context, given: SweepOptions, on: str | None) -> list[VerbUse]:
+    """What is known before a sweep is looked for."""
+    holds = {
+        VerbUse.PRINTED: not (given.here or given.queue or given.resume),
+        VerbUse.RESUMED_SWEEP: given.resume,
+        VerbUse.KNOWN_SWEEP: _continues_last(given),
+        VerbUse.WATCHED: given.here,
+        VerbUse.SUBMITTED: given.queue,
+        VerbUse.QUEUED: given.queue and on is None,
+        VerbUse.ON_CLUSTER: on is not None,
+        VerbUse.ONLY_SLOTS: any_typed(ctx, VerbUse.ONLY_SLOTS) and has_only_slots("run", given.devices),
+    }
+    return [use for use, does in holds.items() if does]
+
+
+def _uses_of_resumed(given: SweepOptions, queues: bool, cluster: ClusterRequest | None) -> list[VerbUse]:
+    """Where a resumed sweep continues, unless it was said."""
+    if given.here or given.queue or not (queues or cluster):
+        return []
+    return [VerbUse.SUBMITTED, VerbUse.QUEUED if cluster is None else VerbUse.ON_CLUSTER]
 
 
 def _earlier_cluster(sweeps: Sweeps, sweep: SweepRow) -> ClusterRequest | None:
@@ -240,23 +263,13 @@ def _united(typed: list[dict[str, Any]], file: SweepFile) -> Sequence[Grid]:
     return [{**grid, **typed[0]} for grid in file.grids]
 
 
-def _refuse_for_run_only(given: SweepOptions) -> None:
-    """Refuse options that only work with --run; a queued sweep would ignore them."""
-    if not given.queue:
-        return
-    watch = given.watch
-    for option, value in (("follow", watch.follow), ("max-failures", watch.max_failures), ("table", watch.table)):
-        if value is not None:
-            raise UsageError(f"--{option} goes with --run, which waits for the runs; --submit queues them and is done.")
-
-
 def _print_commands(wish: WantedSweep, as_json: bool) -> int:
     if as_json:
         pairs = zip(wish.commands, wish.points, strict=True)
         print_json([{"command": text, "parameters": parameters_of(point)} for text, point in pairs])
         return EXIT_OK
     sys.stdout.write("".join(f"{text}\n" for text in wish.commands))
-    if sys.stdout.isatty():
+    if sys.stdout.isatty() and sys.stderr.isatty():
         say(f"duckrow: {plural(len(wish.commands), 'command')}; --run runs them here, --submit queues them.")
     return EXIT_OK
 
@@ -266,18 +279,39 @@ def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given
     from duckrow.cli.runs.local import check_devices, run_sweep
 
     settings = Settings()
-    devices = given.devices.with_settings(settings)
     with _forgotten_if_refused(sweeps, sweep):
-        offer = check_devices(devices, given.devices.jobs_per_gpu, given.gpu_count, options)
+        offer = check_devices(given.devices, settings, given.gpu_count, options)
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, given)
     handle = handle_of(sweeps.client, sweep)
     sweeps.client.close()  # before the run opens its own
     again = ["duckrow", "sweep", "--resume", "--name", handle]
     watch = given.watch.with_settings(settings)
-    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices.is_chosen, watch, options, again)
+    code = run_sweep(offer, sweep.id, sweep.name, specs, todo, given.devices, watch, options, again)
     say(f"duckrow: `duckrow results {shlex.quote(handle)}` shows the results.")
     return code
+
+
+def _dry_run(
+    wish: WantedSweep, name: str, root: str, options: JobOptions, given: SweepOptions, cluster: ClusterRequest | None
+) -> int:
+    """What --run would do, by the same code, but nothing is written."""
+    from duckrow.api.sweeps.preview import preview_sweep
+
+    sweep, todo, earlier = preview_sweep(wish.pattern, options.project, name, root, wish.points)
+    make_spec = _spec_maker(wish.pattern, options, given)
+    specs = [*earlier, *(make_spec(point, "") for point in todo.missing)]
+    if sweep is not None:
+        say(f"duckrow: sweep {sweep.name}: {todo.in_words()}.")
+    if cluster is not None:
+        from duckrow.cli.runs.slurm import print_script
+
+        return print_script(cluster, specs, name)
+    from duckrow.api.machine.settings import Settings
+    from duckrow.cli.runs.local import check_devices, dry_run_sweep
+
+    offer = check_devices(given.devices, Settings(), given.gpu_count, options)
+    return dry_run_sweep(offer, None if sweep is None else sweep.id, specs, given.devices, options)
 
 
 def _send(
@@ -323,13 +357,17 @@ def _print_queued(sweep: SweepRow, ids: list[int]) -> None:
 
 
 def _prepare(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> list[JobSpec]:
-    options.name = ""  # that was the sweep's name; each run is named after its point
     # A sweep that is continued from another folder has its code where it began.
     cwd = (None if todo.missing else sweeps.cwd_of(sweep)) or os.path.abspath(options.cwd or os.getcwd())
+    with _forgotten_if_refused(sweeps, sweep):
+        return sweeps.prepare(sweep, todo, _spec_maker(sweep.pattern, options, given), cwd, given.snapshot)
+
+
+def _spec_maker(pattern: str, options: JobOptions, given: SweepOptions) -> Callable[[Point, str], JobSpec]:
+    """A function that makes the job of a point, given its folder."""
+    options.name = ""  # that was the sweep's name; each run is named after its point
 
     def make_spec(point: Point, _folder: str) -> JobSpec:
-        command = render(sweep.pattern, point)
-        return options.spec(command, given.gpu_count, pattern=sweep.pattern, point=point)
+        return options.spec(render(pattern, point), given.gpu_count, pattern=pattern, point=point)
 
-    with _forgotten_if_refused(sweeps, sweep):
-        return sweeps.prepare(sweep, todo, make_spec, cwd, given.snapshot)
+    return make_spec

@@ -15,13 +15,15 @@ from duckrow.cli.console import say
 from duckrow.cli.options.gpu_options import DeviceCommand
 from duckrow.cli.options.job_options import device_options, policy_of
 from duckrow.cli.options.option_values import TIME
-from duckrow.cli.options.verb_options import fill_devices
+from duckrow.cli.options.verb_options import DeviceOptions, fill_devices, has_only_slots
+from duckrow.cli.uses_of_verbs import VerbUse, any_typed, refuse_meaningless
 from duckrow.core.devices.policy import KNOBS
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError, UsageError
 from duckrow.scheduler.hosts.background import (
     READY,
     TAKEN,
     check_devices,
+    check_preferred,
     daemon_seats,
     given_up,
     launch,
@@ -52,8 +54,16 @@ class UpCommand(DeviceCommand):
 @click.option("--gpus", "named_before", multiple=True, hidden=True)
 @click.option("--ready-fd", type=int, hidden=True)
 @click.option("--keep", type=TIME, hidden=True)
+@click.pass_context
 def command(
-    foreground: bool, quiet: bool, settle: bool, ready_fd: int | None, keep: float | None, **values: Any
+    ctx: click.Context,
+    /,
+    foreground: bool,
+    quiet: bool,
+    settle: bool,
+    ready_fd: int | None,
+    keep: float | None,
+    **values: Any,
 ) -> int:
     """Start the daemon, which runs what `duckrow submit` adds. `duckrow submit` does this by itself.
 
@@ -68,7 +78,12 @@ def command(
     if (values["print_unit"] or values["remove"]) and not values["service"]:
         raise UsageError("--print and --remove go with --service: duckrow up --service --print")
     _take_old_devices(values)
+    is_typed = not values["by_default"] and ready_fd is None  # else these words are not a person's
+    if is_typed:
+        refuse_meaningless(ctx, _uses(ctx, DeviceOptions(values["devices"], values["slots"])))
     choice = _choice(values, filled=ready_fd is not None)
+    if is_typed:
+        check_preferred(choice)
     if values["with_page"] and (foreground or values["service"]):
         raise UsageError("--web goes with a daemon in the background. Beside this one: duckrow web")
     if values["service"]:
@@ -84,6 +99,10 @@ def command(
 
         print(start_beside_daemon(client_of_verb().home), end="")
     return code
+
+
+def _uses(ctx: click.Context, typed: DeviceOptions) -> list[VerbUse]:
+    return [VerbUse.ONLY_SLOTS] if any_typed(ctx, VerbUse.ONLY_SLOTS) and has_only_slots("daemon", typed) else []
 
 
 def _launch(choice: DeviceChoice, quiet: bool, settles: bool, keep_s: float | None) -> int:

@@ -36,6 +36,8 @@ NAMES = (
     *("runs_per_job", "parallel_runs", "fixed_chunks", "max_jobs", "sbatch"),
 )
 
+NOT_ON_CLUSTER = "does not go with --on."
+
 
 def slurm_options(function: Function) -> Function:
     for option in reversed(_OPTIONS):
@@ -71,4 +73,4 @@ def refuse_with_cluster(typed: Iterable[tuple[str, object, str]]) -> None:
     """Refuse options that have no meaning on a cluster: (name, its value, what to do instead)."""
     for name, value, advice in typed:
         if value:
-            raise UsageError(f"--{name.replace('_', '-')} does not go with --on. {advice}")
+            raise UsageError(f"--{name.replace('_', '-')} {NOT_ON_CLUSTER} {advice}")

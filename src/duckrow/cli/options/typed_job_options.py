@@ -55,6 +55,11 @@ class JobOptions:
         """Whether nobody says how much: duckrow sees it."""
         return self.pack or self.gpu_mem == AUTO
 
+    @property
+    def asks_for_memory(self) -> bool:
+        """Whether they say how much: only GPUs of known size will do."""
+        return isinstance(self.gpu_mem, int) or self.total_gpu_mem is not None
+
     def needs(
         self, cwd: str, command: str, pattern: str | None = None, point: Mapping[str, Any] | None = None
     ) -> Needs:

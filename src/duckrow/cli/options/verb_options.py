@@ -27,6 +27,16 @@ def fill_devices(section: str, values: dict[str, Any], settings: Settings) -> No
             values[knob.option] = settings[f"{section}.{knob.option}"]
 
 
+def has_only_slots(section: str, typed: DeviceOptions) -> bool:
+    """Whether CPU slots were chosen, and no GPU: by what was typed, else by the settings of `run` or `daemon`."""
+    if typed.is_chosen:
+        return not typed.devices
+    from duckrow.api.machine.settings import Settings
+
+    settings = Settings()
+    return settings[f"{section}.slots"] is not None and not settings[f"{section}.devices"]
+
+
 _NO_KNOBS: Mapping[str, Any] = dict.fromkeys([knob.option for knob in KNOBS.values()])
 
 
@@ -64,6 +74,8 @@ class WatchOptions(NamedTuple):
 
     def with_settings(self, settings: Settings) -> WatchOptions:
         given = {name: settings[f"run.{name}"] for name in ("follow", "max_failures") if getattr(self, name) is None}
+        if self.passthrough:
+            given.pop("follow", None)  # what was typed wins
         return self._replace(**given)
 
 

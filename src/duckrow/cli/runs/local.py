@@ -27,7 +27,15 @@ from duckrow.core.jobs.job import JobSpec, shorten
 from duckrow.core.ports import Observer
 from duckrow.core.schedule.placement import refusal
 from duckrow.core.units import format_duration, plural
-from duckrow.scheduler.hosts.run_session import SweepJobs, find_earlier, offer_of, open_run, open_sweep
+from duckrow.scheduler.hosts.run_session import (
+    OtherDevices,
+    SweepJobs,
+    find_earlier,
+    offer_of,
+    offer_of_earlier,
+    open_run,
+    open_sweep,
+)
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
@@ -55,8 +63,8 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
         earlier = find_earlier(str(given.resumed), file)
         given = given.or_as(earlier.form)
     offer = check_devices(
-        given.devices.with_settings(settings),
-        given.devices.jobs_per_gpu,
+        given.devices,
+        settings,
         given.gpu_count,
         options,
         fill=given.fill,
@@ -76,8 +84,8 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
 
 
 def check_devices(
-    chosen: DeviceOptions,
-    typed_jobs_per_gpu: int | None,
+    typed: DeviceOptions,
+    settings: Settings,
     gpus: int | None,
     options: JobOptions,
     fill: bool = False,
@@ -85,10 +93,11 @@ def check_devices(
     quiet: bool = False,
 ) -> Offer:
     """The devices from the options or the settings; a job must fit on one."""
+    chosen = typed.with_settings(settings)
     offer = offer_of(
         chosen.devices or None,
         chosen.slots,
-        typed_jobs_per_gpu if options.by_memory else chosen.jobs_per_gpu,
+        typed.jobs_per_gpu if options.by_memory else chosen.jobs_per_gpu,
         with_cpu_slots=False,
         policy=chosen.policy.but(fill=fill),
         by_memory=options.by_memory,
@@ -101,9 +110,25 @@ def check_devices(
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job can ever start. {why_not}")
+    if chosen.policy.prefer or options.asks_for_memory:
+        _check_named_gpus(offer, options, are_typed=bool(typed.devices))
     for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
+
+
+def _check_named_gpus(offer: Offer, options: JobOptions, are_typed: bool) -> None:
+    """`--prefer` names GPUs that may be used, and none is left out because its size is unknown."""
+    from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere  # few runs need it
+
+    elsewhere = preferred_elsewhere(offer.seats, offer.machine)
+    if elsewhere:
+        raise UsageError(elsewhere)
+    left_out = left_out_by_size(offer.seats, offer.machine) if options.asks_for_memory else None
+    if left_out and are_typed:
+        raise UsageError(left_out)
+    if left_out:
+        say(f"duckrow: {left_out} Without it, these jobs do not run there.")
 
 
 def _run_list(
@@ -125,7 +150,7 @@ def _run_list(
         offer,
         view if len(watchers) == 1 else Watchers(watchers),
         spec_of,
-        seats_chosen=given.devices.is_chosen,  # a resumed run keeps its devices, whatever the settings say
+        chosen=_chosen(given.devices, options),  # a resumed run keeps its devices, whatever the settings say
         name=options.name,
         file=file,
         form=given.list_form,
@@ -202,7 +227,7 @@ def run_sweep(
     name: str,
     specs: Sequence[JobSpec],
     todo: Todo,
-    seats_chosen: bool,
+    devices: DeviceOptions,
     watch: WatchOptions,
     options: JobOptions,
     again: Sequence[str],
@@ -213,7 +238,7 @@ def run_sweep(
         offer,
         view,
         SweepJobs(sweep_id, name, specs, todo.again, todo.stranded),
-        seats_chosen=seats_chosen,
+        chosen=_chosen(devices, options),
         environment=inherited_environment(dict(options.variables)),
         max_failures=watch.max_failures,
         on_event=view.event,
@@ -221,6 +246,18 @@ def run_sweep(
     view.attach(run)
     run.by_memory = options.by_memory
     return _see_through(run, view, watch.table, again)
+
+
+def dry_run_sweep(
+    offer: Offer, sweep_id: int | None, specs: Sequence[JobSpec], devices: DeviceOptions, options: JobOptions
+) -> int:
+    """Say what would run where. `sweep_id`: of an existing sweep, which keeps its devices."""
+    earlier = None if sweep_id is None else offer_of_earlier(sweep_id, _chosen(devices, options))
+    return _dry_run(specs, earlier or offer, last_freed_first=False)
+
+
+def _chosen(typed: DeviceOptions, options: JobOptions) -> OtherDevices:
+    return OtherDevices(typed.is_chosen, typed.knobs, typed.jobs_per_gpu, options.by_memory)
 
 
 def _left(run: ForegroundRun, view: RunView) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.api.queue.views import JobView
     from duckrow.cli.options.typed_job_options import JobOptions
-    from duckrow.cli.options.verb_options import DeviceOptions, RunOptions, WatchOptions
+    from duckrow.cli.options.verb_options import RunOptions, WatchOptions
     from duckrow.cli.views.run_view import RunView
 
 _LOOK_S = 0.1
@@ -52,11 +52,7 @@ def run_on_cluster(
     from duckrow.cli.runs.lines import all_commands, spec_maker
     from duckrow.cli.views.run_view import make_view
 
-    check_options(given.devices, given)
     if given.resumed:
-        for option, typed in (("--delimiter", given.delimiter), ("--format", given.form)):
-            if typed is not None:
-                raise UsageError(f"A batch is resumed without reading its list again. Omit {option}.")
         name = given.resumed if given.resumed != LAST else None
         if name is None and file is not None and not os.path.exists(file):
             file, name = None, file
@@ -273,27 +269,3 @@ def _attempt_of(view: JobView, host_id: int) -> LiveAttempt:
         first=None if view.pid is None else FirstProcess(view.pid),
         end=Exit(view.exit_code, view.signal),
     )
-
-
-def check_options(devices: DeviceOptions, run: RunOptions | None = None) -> None:
-    """What a run on a cluster cannot have."""
-    from duckrow.cli.options.slurm_options import refuse_with_cluster
-
-    parallel = "Say how many run at a time: --parallel-runs."
-    refuse_with_cluster(
-        [
-            ("devices", devices.devices, "Say what each SLURM job gets: --gres gpu:4."),
-            ("slots", devices.slots, parallel),
-            ("jobs_per_gpu", devices.jobs_per_gpu, parallel),
-        ]
-    )
-    if run is not None:
-        refuse_with_cluster(
-            [
-                ("passthrough", run.watch.passthrough, "Use --follow."),
-                ("announce", run.announce, "`duckrow ls` shows what runs."),
-                ("events", run.events, "`duckrow ls --json` shows what runs."),
-                ("once", run.once, "Only the batch is kept."),
-                ("lifo", run.lifo, "SLURM chooses the devices."),
-            ]
-        )

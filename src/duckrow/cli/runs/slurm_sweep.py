@@ -6,27 +6,22 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from duckrow.cli.console import say, tell
-from duckrow.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duckrow.api.clusters.submit import ClusterRequest
     from duckrow.api.sweeps.sweeps import SweepRow, Sweeps, Todo
-    from duckrow.cli.options.verb_options import SweepOptions, WatchOptions
+    from duckrow.cli.options.verb_options import WatchOptions
     from duckrow.core.jobs.job import JobSpec
 
 
-def read_cluster(on: str | None, asked: dict[str, Any], given: SweepOptions) -> ClusterRequest | None:
+def read_cluster(on: str | None, asked: dict[str, Any]) -> ClusterRequest | None:
     """The request to the cluster, if one was named."""
     if on is None:
         return None
     from duckrow.api.clusters.submit import read_request
-    from duckrow.cli.runs.slurm import check_options
 
-    check_options(given.devices)
-    if not (given.here or given.queue or given.resume):
-        raise UsageError(f"--on {on} says where they run. Add --submit, or --run to watch them.")
     return read_request(on, asked)
 
 

@@ -140,11 +140,22 @@ def _seats_of(groups: Sequence[Sequence[str]]) -> list[Seat]:
     ]
 
 
+def shared_anew(seats: Sequence[Seat], jobs_per_gpu: int) -> list[Seat]:
+    """The same GPUs, each for this many jobs at a time; CPU slots as they are."""
+    groups = dict.fromkeys(seat.devices for seat in seats if not seat.is_cpu)
+    return _seats_of([*groups] * jobs_per_gpu) + [seat for seat in seats if seat.is_cpu]
+
+
 def cpu_seats(count: int, *, first: int = 0, side: bool = False) -> list[Seat]:
     """`count` slots without a GPU."""
     if count < 1:
         raise UsageError(f"--slots {count} leaves no place to run on. Use 1 or more.")
     return [Seat((Reservation(cpu_slot(number), WHOLE),), side) for number in range(first, first + count)]
+
+
+def gpus_in(seats: Iterable[Seat]) -> list[Device]:
+    """Each GPU once, in their order."""
+    return list(dict.fromkeys(device for seat in seats if not seat.is_cpu for device in seat.devices))
 
 
 class Ledger(dict[str, int]):

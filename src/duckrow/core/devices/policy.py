@@ -136,12 +136,19 @@ class Policy(NamedTuple):
     @classmethod
     def of_options(cls, values: Mapping[str, Any]) -> Policy:
         """From the values of its options, as the command line or a setting has them; None: not given."""
+        return cls().with_options(values)
+
+    def with_options(self, values: Mapping[str, Any]) -> Policy:
+        """The same, except for the options that are given."""
         if values.get("only_idle_gpus") and values.get("share_gpus"):
             raise UsageError(
                 "Either --only-idle-gpus (no job beside others) or --share-gpus (beside anybody), not both."
             )
         given = {name: values.get(knob.option) for name, knob in KNOBS.items()}
-        return cls(**{name: _value(KNOBS[name], value) for name, value in given.items() if value is not None})
+        known = {name: _value(KNOBS[name], value) for name, value in given.items() if value is not None}
+        if known.get("only_idle") or known.get("share"):
+            known = {"only_idle": False, "share": False, **known}  # of these two, the later one counts
+        return self.but(**known)
 
     def as_options(self) -> list[str]:
         """The same policy as words of a command line."""

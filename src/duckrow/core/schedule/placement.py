@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from duckrow.core.devices.device import Device, Reservation, Reservations
-from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, has_room, load
+from duckrow.core.devices.inventory import WHOLE, Ledger, Seat, gpus_in, has_room, load
 from duckrow.core.devices.machine import BARE, Machine
 from duckrow.core.devices.needs import Ask
 from duckrow.core.devices.policy import Policy
@@ -48,7 +48,7 @@ def _least_loaded(
 
 
 def _polite(devices: Sequence[str], seats: Sequence[Seat], booked: Ledger, machine: Machine) -> bool:
-    return not machine.has_rules or machine.may_use(devices, _gpus_of(seats), booked, whole=True)
+    return not machine.has_rules or machine.may_use(devices, gpus_in(seats), booked, whole=True)
 
 
 def _preferred(choice: Sequence[Seat], machine: Machine) -> Sequence[Seat]:
@@ -65,10 +65,6 @@ def _preferred(choice: Sequence[Seat], machine: Machine) -> Sequence[Seat]:
 
 def _is_crowded(seat: Seat, machine: Machine) -> bool:
     return bool(machine.neighbours) and any(machine.neighbours.get(device) for device in seat.devices)
-
-
-def _gpus_of(seats: Sequence[Seat]) -> list[Device]:
-    return list(dict.fromkeys(device for seat in seats if not seat.is_cpu for device in seat.devices))
 
 
 def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Reservations | None:
@@ -91,7 +87,7 @@ def _gather(gpus: int, seats: Sequence[Seat], booked: Ledger, machine: Machine) 
 
 def _by_memory(ask: Ask, seats: Sequence[Seat], booked: Ledger, machine: Machine) -> Reservations | None:
     """On the fewest GPUs that are enough, first on those that have most free memory."""
-    gpus = machine.order(_gpus_of(seats))
+    gpus = machine.order(gpus_in(seats))
     if not gpus:
         # Without GPUs there is no GPU memory to ask for; `alone` means its own slot.
         no_memory = ask.mb is None and ask.total_mb is None and not ask.larger_than_mb
@@ -175,7 +171,7 @@ def refusal(
     empty = machine.without_others()
     if place(ask, seats, Ledger(), empty) is not None:
         return None
-    names = sorted({device for seat in seats if not seat.is_cpu for device in seat.devices})
+    names = sorted(gpus_in(seats))
     if names and place(ask, seats, Ledger(), empty.without_politeness()) is not None:
         return _too_polite(machine.policy, names)
     if ask.mb is not None or ask.total_mb is not None or ask.larger_than_mb:
@@ -206,10 +202,9 @@ def _too_little_memory(
         return f"It asks for GPU memory, but there is no GPU here. Omit {written(field)}."
     sizes = {name: machine.total_mb[name] for name in names if name in machine.total_mb}
     if not sizes:
-        return (
-            f"The memory of GPU {names[0]} is unknown. Give its size: {chosen_by}--devices "
-            f"{','.join(f'{name}:24G' for name in names)}."
-        )
+        from duckrow.core.devices.typed_devices import unknown_size  # few jobs are refused
+
+        return unknown_size(names, sizes, chosen_by)
     if ask.total_mb is not None:
         there = f"{format_mb(sum(sizes.values()))} on {plural(len(names), 'GPU')}"
         return f"It asks for {format_mb(ask.total_mb)} of GPU memory in even parts, but there is only {there}."

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from duckrow.core.devices.inventory import Seat
-from duckrow.core.errors import DuckrowError, StateError
+from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere
+from duckrow.core.errors import DuckrowError, StateError, UsageError
 from duckrow.core.units import plural
 from duckrow.devices.cuda_order import VARIABLE as ORDER
 from duckrow.devices.discover import VISIBLE, Offer, offer_of
@@ -75,16 +76,27 @@ def check_devices(choice: DeviceChoice) -> Offer:
     )
 
 
+def check_preferred(choice: DeviceChoice) -> None:
+    """A person prefers GPUs that exist. Some may be removed later; the others keep their order."""
+    offer = check_devices(choice) if choice.policy.prefer else None
+    elsewhere = preferred_elsewhere(offer.seats, offer.machine) if offer is not None else None
+    if elsewhere:
+        raise UsageError(elsewhere)
+
+
 def notes_on(choice: DeviceChoice) -> tuple[str, ...]:
-    """How the user's environment variables affect the devices of a daemon that was just started."""
-    if not {VISIBLE, ORDER} & os.environ.keys():
+    """How the user's environment variables affect the devices of a daemon that was just started, and what it lacks."""
+    has_sizes = any(":" in device for device in choice.devices)
+    if not has_sizes and not {VISIBLE, ORDER} & os.environ.keys():
         return ()
     with closing(Database(state_folder())) as database:
         choice = remembered(database, choice)
     offer = check_devices(choice)
     visible = f"{VISIBLE}={os.environ.get(VISIBLE)}"
     limit = f"using only the GPUs in {visible}; to choose others: duckrow up --devices"
-    return (*([limit] if offer.is_limited else []), *offer.notes)
+    left_out = left_out_by_size(offer.seats, offer.machine, chosen_by="duckrow up ") if has_sizes else None
+    no_memory = [f"{left_out} Without it, jobs that ask for GPU memory do not run there."] if left_out else []
+    return (*([limit] if offer.is_limited else []), *offer.notes, *no_memory)
 
 
 def given_up(choice: DeviceChoice) -> list[str]:

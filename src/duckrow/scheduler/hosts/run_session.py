@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
+from duckrow.core.devices.inventory import shared_anew
 from duckrow.core.devices.machine import Machine
 from duckrow.core.errors import StateError, UsageError
 from duckrow.core.jobs.commands import LAST, ONE_PER_LINE, CommandReader, ListForm
@@ -18,7 +19,7 @@ from duckrow.engines.local.keeper.keeper import fork_host
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
 from duckrow.scheduler.hosts.local_host import LocalHost, local_host
-from duckrow.store.folder.state_folder import Folder, state_folder
+from duckrow.store.folder.state_folder import Folder, existing_folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, seats_from
 from duckrow.store.sqlite.database import Database
 
@@ -26,7 +27,26 @@ TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["HostRow", "Offer", "SweepJobs", "find_earlier", "offer_of", "open_run", "open_sweep"]
+__all__ = [
+    "HostRow",
+    "Offer",
+    "OtherDevices",
+    "SweepJobs",
+    "find_earlier",
+    "offer_of",
+    "offer_of_earlier",
+    "open_run",
+    "open_sweep",
+]
+
+
+class OtherDevices(NamedTuple):
+    """What a person chose for a run that is resumed. What they did not choose is as it was before."""
+
+    seats: bool = True  # --devices or --slots: all is as they say now
+    policy: Mapping[str, Any] = {}  # its options; None: not chosen
+    jobs_per_gpu: int | None = None
+    by_memory: bool = False  # jobs ask for memory: their number is a limit, and makes no seats
 
 
 def open_run(
@@ -34,7 +54,7 @@ def open_run(
     observer: Observer,
     make_spec: Callable[[str], JobSpec],
     *,
-    seats_chosen: bool = True,
+    chosen: OtherDevices = OtherDevices(),  # noqa: B008
     name: str = "",
     file: str | None = None,
     form: ListForm = ONE_PER_LINE,
@@ -47,8 +67,8 @@ def open_run(
 ) -> ForegroundRun:
     """A run that is ready to go. `output` is that of the engine; on a terminal, the one command is given later.
 
-    `earlier`: the run that is resumed, as found by `find_earlier`. `form`: how the list is read, also next time.
-    Unless you chose other seats, a resumed run keeps those that it had.
+    `earlier`: the run that is resumed, as found by `find_earlier`. It keeps its devices, except for what you
+    chose (`chosen`). `form`: how the list is read, also next time.
     """
     folder = state_folder()
     source = _source_of(file) or ("" if earlier is None else earlier.source)
@@ -56,8 +76,8 @@ def open_run(
     # jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
     fd = _open_source(source) if reads else None
-    if earlier is not None and not seats_chosen:
-        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
+    if earlier is not None:
+        offer = _kept(earlier, folder, chosen) or offer
     kept = never_resumed(source) if once or output == "terminal" else source
     loop, signals = _open_host(folder, earlier, (name, os.getcwd(), kept, form), offer, observer, output)
     loop.state.begin_with(dict(environment))
@@ -84,7 +104,7 @@ def open_sweep(
     observer: Observer,
     jobs: SweepJobs,
     *,
-    seats_chosen: bool,
+    chosen: OtherDevices,
     environment: Mapping[str, str],
     output: str = "log",
     max_failures: int | None = None,
@@ -92,15 +112,11 @@ def open_sweep(
 ) -> ForegroundRun:
     """The runs of a sweep, ready to go. It continues the run in which the sweep was begun, if that is dead."""
     folder = state_folder()
-    source = source_of_sweep(jobs.sweep_id)
-    database = Database(folder)
-    earlier = HostStore(database).run_of_file("", source)
-    database.close()
-    if earlier is not None and not seats_chosen:
-        offer = Offer(seats_from(earlier.seats), _machine_of(earlier, folder))
-    loop, signals = _open_host(
-        folder, earlier, (f"sweep-{jobs.name}", "", source, ONE_PER_LINE), offer, observer, output
-    )
+    earlier = _earlier_of_sweep(folder, jobs.sweep_id)
+    if earlier is not None:
+        offer = _kept(earlier, folder, chosen) or offer
+    new = (f"sweep-{jobs.name}", "", source_of_sweep(jobs.sweep_id), ONE_PER_LINE)
+    loop, signals = _open_host(folder, earlier, new, offer, observer, output)
     run = ForegroundRun(loop, signals, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
@@ -108,6 +124,35 @@ def open_sweep(
         loop.close()
         raise
     return run
+
+
+def offer_of_earlier(sweep_id: int, chosen: OtherDevices) -> Offer | None:
+    """The devices that a sweep keeps from an earlier run of it here."""
+    folder = existing_folder()
+    earlier = _earlier_of_sweep(folder, sweep_id)
+    return None if earlier is None else _kept(earlier, folder, chosen)
+
+
+def _kept(earlier: HostRow, folder: Folder, chosen: OtherDevices) -> Offer | None:
+    """None: others were chosen, or it ended before it had any."""
+    seats = [] if chosen.seats else seats_from(earlier.seats)
+    if not seats:
+        return None
+    machine = _machine_of(earlier, folder)
+    policy, most = machine.policy.with_options(chosen.policy), chosen.jobs_per_gpu
+    if most is not None and chosen.by_memory:
+        policy = policy.but(jobs_per_gpu=most)
+    elif most is not None:
+        seats = shared_anew(seats, most)
+    return Offer(seats, machine._replace(policy=policy))
+
+
+def _earlier_of_sweep(folder: Folder, sweep_id: int) -> HostRow | None:
+    database = Database(folder)
+    try:
+        return HostStore(database).run_of_file("", source_of_sweep(sweep_id))
+    finally:
+        database.close()
 
 
 def _no_more_commands(command: str) -> JobSpec:

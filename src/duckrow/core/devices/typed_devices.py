@@ -1,0 +1,37 @@
+"""What a person typed about GPUs, compared with those there are: a sentence for what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from duckrow.core.devices.inventory import Seat, as_ranges, gpus_in
+from duckrow.core.devices.machine import Machine
+from duckrow.core.units import format_mb
+
+_FOR_EXAMPLE = "24G"
+
+
+def preferred_elsewhere(seats: Sequence[Seat], machine: Machine) -> str | None:
+    """Which preferred GPUs are not among those to use. On a machine without GPUs, there is nothing to prefer."""
+    gpus = gpus_in(seats)
+    elsewhere = [name for name in machine.policy.prefer if name not in gpus]
+    if not gpus or not elsewhere:
+        return None
+    return f"--prefer {','.join(elsewhere)}: not among the GPUs to use, which are {as_ranges(gpus)}."
+
+
+def left_out_by_size(seats: Sequence[Seat], machine: Machine, chosen_by: str = "") -> str | None:
+    """Which GPUs get no job that asks for memory, because their own is unknown, while others' is known."""
+    gpus = gpus_in(seats)
+    if machine.total_mb.keys().isdisjoint(gpus) or machine.total_mb.keys() >= set(gpus):
+        return None
+    return unknown_size(gpus, machine.total_mb, chosen_by)
+
+
+def unknown_size(gpus: Sequence[str], sizes_mb: Mapping[str, int], chosen_by: str = "") -> str:
+    """`chosen_by`: the command whose `--devices` these are; empty for the one that was typed."""
+    unknown = [name for name in gpus if name not in sizes_mb]
+    known = {name: format_mb(sizes_mb[name]) for name in gpus if name in sizes_mb}
+    written = ",".join(f"{name}:{known.get(name, _FOR_EXAMPLE)}" for name in gpus)
+    what, its = ("GPUs", "their sizes") if len(unknown) > 1 else ("GPU", "its size")
+    return f"The memory of {what} {as_ranges(unknown)} is unknown. Give {its}: {chosen_by}--devices {written}."
