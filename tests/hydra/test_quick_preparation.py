@@ -140,6 +140,12 @@ class Special(DictConfig):
     """A class of a user."""
 
 
+@pytest.fixture(autouse=True)
+def _no_version_of_hydra_is_left_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`initialize` chooses one for the whole process, and Hydra's own suites expect the oldest."""
+    monkeypatch.setattr(VersionBase.instance(), "version_base", VersionBase.instance().version_base)
+
+
 def test_the_copies_of_a_whole_process_can_be_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (DictConfig, ListConfig, *quick_copies._VALUES):
         monkeypatch.setattr(kind, "__deepcopy__", kind.__deepcopy__)  # put back afterwards
@@ -171,7 +177,6 @@ def test_hydra_gives_a_function_the_same_config_when_copies_are_quick(
         copies += [returned.cfg, returned.hydra_cfg, config, copy.deepcopy(config)]
         return list(map(everything_in, copies))
 
-    monkeypatch.setattr(VersionBase.instance(), "version_base", None)  # put back afterwards: it is the whole process's
     now = Mock(now=Mock(return_value=datetime(2026, 1, 1)))
     monkeypatch.setattr("hydra.core.utils.datetime", now)  # which configs remember, to the second
     usual = run()

@@ -61,9 +61,14 @@ def test_the_exit_code_is_what_the_kernel_said(
 def test_another_shell_runs_the_command_if_asked(daemon: Duckrow) -> None:
     job = daemon.submit("--shell", "/bin/bash", "--", "[[ abc == a* ]]")
     daemon.wait_for(job, "succeeded")
-    missing = daemon.submit("--shell", "/no/such/shell", "--", "true")
-    daemon.wait_for(missing, "failed")
-    assert "/no/such/shell" in daemon.job(missing)["detail"]
+    shell = daemon.work / "shell"
+    shell.symlink_to("/bin/sh")
+    daemon("pause")
+    gone = daemon.submit("--shell", "./shell", "--", "true")
+    shell.unlink()
+    daemon("resume")
+    daemon.wait_for(gone, "failed")
+    assert str(shell) in daemon.job(gone)["detail"]
 
 
 def test_kill_ends_the_whole_group_also_what_does_not_listen(daemon: Duckrow) -> None:

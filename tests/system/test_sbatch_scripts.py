@@ -182,8 +182,8 @@ def test_advice_on_the_size_of_a_gpu_names_the_command_that_sizes_are_said_to(tm
     try:
         duckrow.up("--devices", "0,1")
         refused = duckrow("submit", "--gpu-mem", "500G", "--", "true", ok=False)
-        assert "Give its size: duckrow up --devices 0:24G,1:24G." in refused.stderr
+        assert "Give their sizes: duckrow up --devices 0:24G,1:24G." in refused.stderr
         again = duckrow("run", "--devices", "0,1", "--gpu-mem", "500G", stdin="true\n", ok=False)
-        assert "Give its size: --devices 0:24G,1:24G." in again.stderr
+        assert "Give their sizes: --devices 0:24G,1:24G." in again.stderr
     finally:
         duckrow.kill_everything()
