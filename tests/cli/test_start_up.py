@@ -88,6 +88,11 @@ def recorded() -> dict[str, set[str]]:
     return {verb.rstrip(":"): set(names) for verb, *names in (block.split() for block in blocks)}
 
 
+def test_what_only_the_host_of_a_run_needs_is_loaded_after_the_fork_so_that_its_keeper_stays_small() -> None:
+    code = "import sys, duckrow.cli.runs.local; print('duckrow.scheduler.loop' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_a_verb_loads_no_more_than_it_needs(verb: str, tmp_path: Path) -> None:
     loaded, known = loaded_by(verb, tmp_path / "state"), recorded()[verb]
@@ -126,7 +131,8 @@ def test_a_run_of_a_short_list_needs_neither_click_nor_typing_nor_threads(tmp_pa
 
 def test_what_a_run_loads_at_its_start_needs_no_weak_references() -> None:
     """A host that lives for over a second has an inotify, which does."""
-    program = "import sys; before = {*sys.modules}; import duckrow.cli.runs.local; print(*{*sys.modules} - before)"
+    loads = "import duckrow.cli.runs.local, duckrow.scheduler.hosts.run_host"
+    program = f"import sys; before = {{*sys.modules}}; {loads}; print(*{{*sys.modules}} - before)"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert "duckrow.engines.local.engine" in done.stdout.split()
     assert "weakref" not in done.stdout.split()

@@ -19,7 +19,7 @@ from duckrow.core.jobs.commands import LAST
 from duckrow.core.jobs.job import JobSpec
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer
-from duckrow.scheduler.hosts import run_session
+from duckrow.scheduler.hosts import run_host, run_session
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.hosts.run_session import OtherDevices, SweepJobs, find_earlier, open_run, open_sweep
@@ -58,8 +58,10 @@ class Sessions:
         self._lists: list[int | None] = []
         self._databases: list[Database] = []
         patch.setattr(run_session, "_open_source", _noting(run_session._open_source, self._lists))
-        patch.setattr(run_session, "Database", _noting(Database, self._databases))
+        for module in (run_session, run_host):
+            patch.setattr(module, "Database", _noting(Database, self._databases))
         patch.setattr(run_session, "fork_host", self._fork)
+        patch.setattr("gc.freeze", lambda: None)  # it is not a process of its own: what tests leave is garbage
         patch.setattr(signal, "signal", lambda *_: None)
 
     def _fork(self, *_: Any, **__: Any) -> Link:
@@ -68,7 +70,7 @@ class Sessions:
 
     def _dry(self) -> DryLocalHost:
         dry = DryLocalHost(DOES)
-        self._patch.setattr(run_session, "local_host", dry)
+        self._patch.setattr(run_host, "local_host", dry)
         return dry
 
     def open(self, commands: str | None = None, seats: int = 1, **more: Any) -> ForegroundRun:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import time
@@ -49,8 +48,6 @@ _TABLE_JOBS = 40  # a longer table is not a summary
 def run_plainly(file: str | None, devices: Sequence[str], slots: int | None) -> int:
     """A list of commands, without other options than which devices to use."""
     refuse_program(file)
-    gc.freeze()  # all that a run needs has been loaded, and stays
-    gc.enable()
     return run_commands(file, RunOptions(DeviceOptions(tuple(devices), slots)), read_job_options(nothing_typed()))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from duckrow.core.devices.inventory import shared_anew
 from duckrow.core.devices.machine import Machine
@@ -16,9 +18,6 @@ from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Observer
 from duckrow.devices.discover import Offer, offer_of
 from duckrow.engines.local.keeper.keeper import fork_host
-from duckrow.scheduler.hosts.foreground import ForegroundRun
-from duckrow.scheduler.hosts.host import AlreadyRunning, Host
-from duckrow.scheduler.hosts.local_host import LocalHost, local_host
 from duckrow.store.folder.state_folder import Folder, existing_folder, state_folder
 from duckrow.store.hosts import HostRow, HostStore, seats_from
 from duckrow.store.sqlite.database import Database
@@ -26,6 +25,8 @@ from duckrow.store.sqlite.database import Database
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import Any
+
+    from duckrow.scheduler.hosts.foreground import ForegroundRun
 
 __all__ = [
     "HostRow",
@@ -79,13 +80,13 @@ def open_run(
     if earlier is not None:
         offer = _kept(earlier, folder, chosen) or offer
     kept = never_resumed(source) if once or output == "terminal" else source
-    loop, signals = _open_host(folder, earlier, (name, os.getcwd(), kept, form), offer, observer, output)
-    loop.state.begin_with(dict(environment))
-    run = ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
+    new = (name, os.getcwd(), kept, form)
+    run = _forked(folder)(earlier, new, offer, observer, output, make_spec, max_failures, on_event)
+    run.loop.state.begin_with(dict(environment))
     if fd is not None:
         run.read(fd, CommandReader(form.delimiter, form.blocks))
     if earlier is not None:
-        run.resume(HostStore(loop.database), rerun_all=fd is None)
+        run.resume(HostStore(run.loop.database), rerun_all=fd is None)
     return run
 
 
@@ -116,12 +117,11 @@ def open_sweep(
     if earlier is not None:
         offer = _kept(earlier, folder, chosen) or offer
     new = (f"sweep-{jobs.name}", "", source_of_sweep(jobs.sweep_id), ONE_PER_LINE)
-    loop, signals = _open_host(folder, earlier, new, offer, observer, output)
-    run = ForegroundRun(loop, signals, _no_more_commands, max_failures, on_event)
+    run = _forked(folder)(earlier, new, offer, observer, output, _no_more_commands, max_failures, on_event)
     try:
         run.take_jobs(jobs.specs, jobs.again, jobs.stranded, environment)
     except StateError:
-        loop.close()
+        run.loop.close()
         raise
     return run
 
@@ -159,32 +159,18 @@ def _no_more_commands(command: str) -> JobSpec:
     raise AssertionError("a sweep reads no commands")
 
 
-def _open_host(
-    folder: Folder,
-    earlier: HostRow | None,
-    new: tuple[str, str, str, ListForm],
-    offer: Offer,
-    observer: Observer,
-    output: str,
-) -> LocalHost:
-    """Run the loop in a new process, and become its keeper. `new`: of a new host, its name, folder, source and form."""
+def _forked(folder: Folder) -> Callable[..., ForegroundRun]:
+    """Go on in a new process, and let this one be its keeper. What is returned begins the run there."""
     if not os.path.exists(folder.database):
         Database(folder).close()  # before our journal exists: it would look like that of an earlier queue
     link = fork_host(folder.keepers, speaks=True)
-    try:
-        database = Database(folder, durable=False)
-        rows = HostStore(database)
-        host_id = earlier.id if earlier else rows.add_run(*new)
-        host = Host(folder, database, host_id)
-        if earlier is not None:
-            rows.note_list_form(host_id, new[-1])
-    except StateError:
-        link.journal.remove()
-        raise
-    except AlreadyRunning as error:
-        link.journal.remove()
-        raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
-    return local_host(database, host, offer, link, observer, output)
+    gc.disable()  # nothing that is loaded is garbage
+    # After the fork: the keeper needs none of it and stays small, and the host shares no pages that it must copy.
+    from duckrow.scheduler.hosts.run_host import begin_run
+
+    gc.freeze()
+    gc.enable()
+    return partial(begin_run, link, folder)
 
 
 def _machine_of(earlier: HostRow, folder: Folder) -> Machine:
