@@ -11,6 +11,7 @@ from duckrow.cli.commands import run, sweep, up
 from duckrow.cli.help_all import with_help_all
 from duckrow.cli.uses_of_verbs import ROWS, TABLE, VerbUse, refuse_meaningless
 from duckrow.core.errors import UsageError
+from tests.cli.test_plain import HELP
 from tests.cli.typed.conftest import duckrow, new_database
 from tests.cli.typed.dry_duckrow import DryDuckrow
 
@@ -104,7 +105,7 @@ def test_what_has_no_meaning_is_refused_and_nothing_happens(
     ],
 )
 def test_what_is_switched_off_where_it_is_off_is_done(words: list[str], use: VerbUse) -> None:
-    refuse_meaningless(run.command.make_context("run", words), [use])
+    refuse_meaningless(run.command.make_context("run", words, help_option_names=HELP), [use])
 
 
 def test_what_a_setting_says_may_have_no_meaning(duckrow: DryDuckrow) -> None:
@@ -140,7 +141,8 @@ def test_a_sweep_that_continues_in_the_queue_refuses_what_is_for_a_run_here(
 
 
 def test_a_command_without_context_is_not_refused_by_another_use() -> None:
-    context = sweep.command.make_context("sweep", ["f {x}", "-p", "x", "1", "--timeout", "1h"])
+    words = ["f {x}", "-p", "x", "1", "--timeout", "1h"]
+    context = sweep.command.make_context("sweep", words, help_option_names=HELP)
     refuse_meaningless(context, [VerbUse.WATCHED, VerbUse.SUBMITTED, VerbUse.QUEUED])
     with pytest.raises(UsageError, match="Add --run or --submit, or omit it"):
         refuse_meaningless(context, [VerbUse.PRINTED])

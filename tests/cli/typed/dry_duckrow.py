@@ -51,7 +51,7 @@ from duckrow.engines.dry.gpus import dry_reader
 from duckrow.engines.dry.machine import DryMachine
 from duckrow.engines.dry.reactor import HandReactor
 from duckrow.engines.dry.turning import Turning
-from duckrow.scheduler.hosts import background, daemon, run_session
+from duckrow.scheduler.hosts import background, daemon, run_host, run_session
 from duckrow.scheduler.hosts.dry_host import DryHost
 from duckrow.scheduler.hosts.host import Host
 from duckrow.scheduler.loop import Loop
@@ -268,7 +268,8 @@ class DryDuckrow:
         patch.setattr(background, "serve", self._serve)
         patch.setattr(background, "_make_room", self._make_room)
         patch.setattr(run_session, "fork_host", lambda *_words, **_more: _NO_KEEPER)
-        patch.setattr(run_session, "local_host", self._run_host)
+        patch.setattr(run_host, "local_host", self._run_host)
+        patch.setattr(gc, "freeze", lambda: None)  # it is not a process of its own: what tests leave is garbage
         patch.setattr(run_session, "_open_source", self._open_source)
         patch.setattr(session, "ensure_daemon", self._ensure_daemon)
         patch.setattr(session, "settle", self._settle)
