@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 from tests.conftest import Duckrow, until
@@ -28,7 +29,9 @@ def test_an_array_runs_one_job_an_index_and_so_many_at_a_time(duckrow: Duckrow) 
 
 
 def test_pause_may_suspend_what_runs(duckrow: Duckrow) -> None:
-    job = duckrow.submit("while :; do echo x >> ticks; sleep 0.02; done")
+    # One process: a shell waits, in a way that no signal interrupts, until what it starts has begun, and that may be
+    # suspended before.
+    job = duckrow.submit("--", sys.executable, "-c", "import time; open('ticks', 'w'); time.sleep(600)")
     until((duckrow.work / "ticks").exists, "the job")
     said = duckrow("pause", "--stop-running").stderr
     assert "1 running job suspended. It keeps its GPU memory." in said
