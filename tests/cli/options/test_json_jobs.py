@@ -97,8 +97,8 @@ def test_the_gpus_of_a_line_win_over_those_of_the_options() -> None:
     assert spec_of_line('{"command": "true", "gpus": 1}', OPTIONS, 2).gpus == 1
 
 
-@pytest.mark.parametrize(("timeout", "seconds"), [("90s", 90.0), (90, 90.0), (0.5, 0.5), (1e-5, 1e-5)])
-def test_a_time_limit_is_a_text_or_a_number_of_seconds(timeout: Any, seconds: float) -> None:
+@pytest.mark.parametrize(("timeout", "seconds"), [("90s", 90.0), (90, 90.0), (0.5, 0.5), (1e-5, 1e-5), ("none", None)])
+def test_a_time_limit_is_a_text_or_a_number_of_seconds(timeout: Any, seconds: float | None) -> None:
     assert spec_of(timeout=timeout).timeout_s == seconds
 
 

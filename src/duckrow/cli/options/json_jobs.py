@@ -17,7 +17,7 @@ from duckrow.core.devices.needs import ask_of
 from duckrow.core.errors import UsageError, as_key, as_option, naming
 from duckrow.core.jobs.job import JobSpec, PointOfSweep, parse_modules, shorten
 from duckrow.core.schedule.placement import refusal
-from duckrow.core.units import parse_duration_s, parse_size_mb
+from duckrow.core.units import NO_LIMIT, parse_duration_s, parse_size_mb
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "command": str,
@@ -208,5 +208,7 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def _seconds(timeout: str | float) -> float:
+def _seconds(timeout: str | float) -> float | None:
+    if timeout == NO_LIMIT:
+        return None
     return parse_duration_s(timeout) if isinstance(timeout, str) else float(timeout)

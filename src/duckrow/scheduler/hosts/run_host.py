@@ -12,7 +12,7 @@ from duckrow.devices.discover import Offer
 from duckrow.engines.local.keeper.link import KeeperLink
 from duckrow.scheduler.hosts.foreground import ForegroundRun
 from duckrow.scheduler.hosts.host import AlreadyRunning, Host
-from duckrow.scheduler.hosts.local_host import LocalHost, local_host
+from duckrow.scheduler.hosts.local_host import local_host
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import HostRow, HostStore
 from duckrow.store.sqlite.database import Database
@@ -35,19 +35,6 @@ def begin_run(
     on_event: Callable[[str, Any], None],
 ) -> ForegroundRun:
     """`earlier`: the run that is resumed. `new`: of a new one, its name, folder, source and form."""
-    loop, signals = _open_host(link, folder, earlier, new, offer, observer, output)
-    return ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
-
-
-def _open_host(
-    link: KeeperLink,
-    folder: Folder,
-    earlier: HostRow | None,
-    new: tuple[str, str, str, ListForm],
-    offer: Offer,
-    observer: Observer,
-    output: str,
-) -> LocalHost:
     try:
         database = Database(folder, durable=False)
         rows = HostStore(database)
@@ -61,4 +48,5 @@ def _open_host(
     except AlreadyRunning as error:
         link.journal.remove()
         raise UsageError(f"The run {earlier.name if earlier else host_id} has not ended. {error}") from None
-    return local_host(database, host, offer, link, observer, output)
+    loop, signals = local_host(database, host, offer, link, observer, output)
+    return ForegroundRun(loop, signals, make_spec, max_failures, on_event, in_terminal=output == "terminal")
