@@ -11,7 +11,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random, SystemRandom
 
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=19.0, help="on a GPU: rows get fewer turns to keep to this")
     parser.add_argument("--longest", type=float, default=240.0, help="on a GPU: seconds until one way is given up")
     parser.add_argument("--json", metavar="FILE", help="on a GPU: write the figures there")
+    parser.add_argument("--keep", metavar="FOLDER", help="on a GPU: keep what duckrow has stored there, to look at")
     parser.add_argument(
         "--pretend", action="store_true", help="on a fake GPU of the tests: to try the benchmark itself"
     )
@@ -62,8 +64,7 @@ def measure(seed: int, options: argparse.Namespace) -> bool:
     goals: list[Goal] = []
     names = options.only.split(",") if options.only else list(ROWS)
     ends_mono, is_whole = time.monotonic() + 60 * options.minutes, True
-    with tempfile.TemporaryDirectory(prefix="duckrow-packing-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
+    with _folder(options.keep) as folder:
         command, env = _on_fake_gpu(folder, options) if options.pretend else (_on_gpu(folder, options), {})
         bench = Bench(folder, options.gpu, command, env, options.longest)
         for number, workload in enumerate(names):
@@ -75,6 +76,16 @@ def measure(seed: int, options: argparse.Namespace) -> bool:
             _keep(seed, options, goals)
     print(f"seed {seed}, --quick {options.quick}:", *goals, sep="\n")
     return is_whole and all(goal.is_met for goal in goals)
+
+
+@contextmanager
+def _folder(kept: str | None) -> Iterator[Path]:
+    if kept is not None:
+        Path(kept).mkdir()
+        yield Path(kept).resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="duckrow-packing-", ignore_cleanup_errors=True) as name:
+        yield Path(name).resolve()
 
 
 def _measure_row(name: str, seed: int, options: argparse.Namespace, bench: Bench, until_mono: float) -> list[Goal]:

@@ -42,6 +42,7 @@ from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_
 _COALESCE_S = 0.005
 _FIRST_LOOK_S, _KILL_AGAIN_S, _LONGEST_LOOK_S = 0.002, 0.01, 0.5
 _LOG_S = 1.0  # how long the end of an attempt may wait for the rest of its capped log
+_MENDED_WITHIN_S = 4.0  # a living keeper writes a journal that is gone within a fraction of that, even on busy cores
 _LINGER_S = (0.01, 0.03, 0.06)  # many programs leave helpers that end by themselves a moment later
 # Problems of the machine, not of the job: the same start may work later.
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EIO)
@@ -406,8 +407,11 @@ class LocalEngine:
 
     # -- adopting ---------------------------------------------------------------------------------------------
 
-    def _settle(self, attempt_id: int, wait_s: float = _FIRST_LOOK_S) -> None:
-        """Find out from the kernel and the journal what happened to an attempt that is not our child."""
+    def _settle(self, attempt_id: int, wait_s: float = _FIRST_LOOK_S, waits_since: float | None = None) -> None:
+        """Find out from the kernel and the journal what happened to an attempt that is not our child.
+
+        `waits_since`: by the monotonic clock, for a journal that is gone or damaged.
+        """
         attempt = self._watched.get(attempt_id)
         if attempt is None:
             return
@@ -429,10 +433,14 @@ class LocalEngine:
         if pid is not None and self._watch_adopted(attempt, pid):
             return
         end = verdict(evidence) if pid is None else None
-        too_early = isinstance(end, Vanished) and evidence.may_be_mended and wait_s < _LONGEST_LOOK_S
-        if end is None or too_early:
+        now = time.monotonic()
+        if isinstance(end, Vanished) and evidence.may_be_mended:
+            waits_since = now if waits_since is None else waits_since
+            if now - waits_since < _MENDED_WITHIN_S:  # `lost` is for ever
+                end = None
+        if end is None:
             wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
-            self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s))
+            self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s, waits_since))
         elif isinstance(end, Vanished):
             attempt.has_process(evidence.recorded_pid)
             self._vanished(attempt, end)
