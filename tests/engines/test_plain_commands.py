@@ -117,3 +117,20 @@ def test_a_place_on_the_path_that_depends_on_the_folder_is_left_to_the_shell(wor
     assert find_program("show", str(work), b"bin:%s/bin" % os.fsencode(work)) is None
     assert find_program("show", str(work), b":%s/bin" % os.fsencode(work)) is None
     assert find_program("show", str(work), None) is None
+
+
+def test_a_program_that_the_job_before_installs_is_found(local: Harness, work: Path) -> None:
+    def body(life: Life) -> str:
+        os.environ["PATH"] = f"{work}/early:{work}/bin:{os.environ['PATH']}"
+        first = life.begin("runs")
+        second = life.order("prints", follows=first)
+        second.attempt.job = job(id=second.attempt.job.id, command="show x", cwd=str(work))
+        life.engine.line_up(second)
+        (work / "early").mkdir()
+        (work / "early" / "show").write_text("#!/bin/sh\necho the new one\n")
+        (work / "early" / "show").chmod(0o755)
+        life.engine.stop(first, 2)
+        life.wait_for(Ended, second.attempt)
+        return Path(second.attempt.log).read_text()
+
+    assert local.life(body) == "the new one\n"

@@ -44,7 +44,8 @@ _Way = tuple["str | bytes", list[str]]
 class _Ready(NamedTuple):
     """All that is needed to start an attempt."""
 
-    ways: list[_Way]  # the first that works
+    by_shell: _Way
+    plain: list[str]  # the words of a command that needs no shell; none: it does
     environment: dict[bytes, bytes]
     actions: list[tuple[int, int, int]]
     log: int | None  # what it writes to, if that is not our own output
@@ -117,13 +118,14 @@ class Spawner:
                 pid = self._start_warm(order, ready.log)
                 if pid is not None:
                     return pid
-            *plain, by_shell = ready.ways
-            for way in plain:
+            # Looked for only now: the job before may have installed it.
+            program = find_program(ready.plain[0], job.cwd, ready.environment.get(_PATH)) if ready.plain else None
+            if program is not None:
                 try:
-                    return self._spawn(way, ready)
+                    return self._spawn((program, ready.plain), ready)
                 except OSError:
                     pass  # a script without `#!`, perhaps: the shell runs it, or says what is wrong
-            return self._spawn(by_shell, ready)
+            return self._spawn(ready.by_shell, ready)
         finally:
             if ready.log is not None:
                 os.close(ready.log)
@@ -142,12 +144,12 @@ class Spawner:
         self._make_folder(order)
         environment = self._environment(order)
         by_shell = self._by_shell(order)
-        ways = [*_without_shell(order.attempt.job, by_shell, environment), by_shell]
+        plain = _without_shell(order.attempt.job, by_shell, environment)
         actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self._null, 0)]
         log = self._open_log(order) if self._output == "log" else None
         if log is not None:
             actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-        return _Ready(ways, environment, actions, log)
+        return _Ready(by_shell, plain, environment, actions, log)
 
     def _by_shell(self, order: StartOrder) -> _Way:
         job = order.attempt.job
@@ -261,16 +263,15 @@ class Spawner:
         os.close(self._null)
 
 
-def _without_shell(job: QueuedJob, by_shell: _Way, environment: dict[bytes, bytes]) -> list[_Way]:
-    """How its program can be started at once, if the shell has nothing else to do."""
+def _without_shell(job: QueuedJob, by_shell: _Way, environment: dict[bytes, bytes]) -> list[str]:
+    """Its words, if a shell would only start a program. The variables are then as the shell sets them."""
     if by_shell[1] != [job.shell, "-c", job.command]:
         return []
     words = plain_words(job.command, job.shell, environment)
-    program = find_program(words[0], job.cwd, environment.get(_PATH)) if words else None
-    if program is None or words is None:
+    if words is None:
         return []
     environment[_PWD] = _as_shells_say(job.cwd, environment.get(_PWD))
-    return [(program, words)]
+    return words
 
 
 def _as_shells_say(folder: str, said: bytes | None) -> bytes:
