@@ -39,7 +39,7 @@ _LONGEST_S = 3600.0
 _OUT_OF_MEMORY = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {grows} MiB. GPU 0 has "
     "a total capacity of 139.80 GiB. "
-    "This process has {held} MiB memory in use.\n"
+    "Including non-PyTorch memory, this process has {held} MiB memory in use.\n"
 )
 
 

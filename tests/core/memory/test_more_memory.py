@@ -81,6 +81,15 @@ def test_what_others_of_its_recipe_take_comes_before_twice_as_much() -> None:
         assert again.gpu_mem_mb == asked_mb
 
 
+def test_it_asks_for_what_its_log_says_that_it_lacked_or_for_twice_what_it_took() -> None:
+    beside = ALONE._replace(alone=False, held_mb=2000, peak_mb=6000, total_mb=40_000, largest_mb=40_000)
+    told, silent = next_needs(Needs(), beside._replace(wanted_mb=7000)), next_needs(Needs(), beside)
+    assert told is not None
+    assert told.gpu_mem_mb == 7700
+    assert silent is not None
+    assert silent.gpu_mem_mb == 12_000
+
+
 def test_one_that_kept_to_its_reservation_needs_no_more_than_that() -> None:
     """Others have taken its memory: it is not its fault, and three times it is retried with the same."""
     needs = Needs(gpu_mem_mb=10_000)

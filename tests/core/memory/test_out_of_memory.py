@@ -458,3 +458,8 @@ def test_an_enormous_line_is_read_in_no_time() -> None:
 )
 def test_the_message_tells_how_much_is_needed_at_least(log: list[str], mb: int | None) -> None:
     assert memory_wanted_mb([*PROGRESS[:50], *log]) == mb
+
+
+@pytest.mark.parametrize(("message", "mb"), [("JAX", 14550), ("PyTorch", 8008), ("JAX with its long dump", 14787)])
+def test_what_a_message_does_not_say_of_what_was_held_is_what_was_seen(message: str, mb: int) -> None:
+    assert memory_wanted_mb(GPU[message], seen_mb=10_000) == mb

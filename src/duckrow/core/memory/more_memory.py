@@ -48,11 +48,18 @@ def next_needs(needs: Needs, ending: RanOut) -> Needs | None:
         return again._replace(total_gpu_mem_mb=min(needs.total_gpu_mem_mb * 2, most_mb))
     if ending.kept_to_its_own and again.ooms <= _TRIES_BESIDE_OTHERS:
         return again
-    more_mb = max(ending.seen_mb or (ending.held_mb or 0) * 2, ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
+    more_mb = max(ending.seen_mb or (ending.held_mb or 0) * 2, _lacked_mb(ending))
     too_much = ending.largest_mb is None or not leaves_room(more_mb, ending.largest_mb)
     if too_much or ending.held_mb is None or again.ooms > _TRIES_BESIDE_OTHERS:
         return again._replace(alone=True, gpu_mem_mb=None)
     return again._replace(gpu_mem_mb=more_mb)
+
+
+def _lacked_mb(ending: RanOut) -> int:
+    """By what it said that it asked for; if it did not, twice what it had taken."""
+    if not ending.wanted_mb:
+        return ending.peak_mb * 2
+    return max(ending.peak_mb * 5 // 4, ending.wanted_mb * 11 // 10)
 
 
 def _without_others(again: Needs, ending: RanOut, total_mb: int) -> Needs:

@@ -107,8 +107,11 @@ def was_killed(exit_code: int | None, signal: int | None) -> bool:
     return signal == _SIGKILL or exit_code == _SHELL_SAW_SIGKILL
 
 
-def memory_wanted_mb(lines: Sequence[str]) -> int | None:
-    """What the attempt held plus what it asked for when memory ran out, if the log says so: it needs at least that."""
+def memory_wanted_mb(lines: Sequence[str], seen_mb: int = 0) -> int | None:
+    """What the attempt held plus what it asked for when memory ran out, if the log says so: it needs at least that.
+
+    `seen_mb`: what was seen of it, for messages that say only what it asked for.
+    """
     cleaned = _cleaned(lines)
     signs = _signs(cleaned, killed=False)
     ends = [*(sign.at for sign in signs[1:]), len(cleaned)]
@@ -117,7 +120,8 @@ def memory_wanted_mb(lines: Sequence[str]) -> int | None:
         if sign.memory == signs[-1].memory and (asked := _ASKED.findall(message)):
             held = next((found for pattern in _HELD if (found := pattern.findall(message))), [])
             in_all = [_bytes(*size) for size in _IN_ALL.findall(message)]
-            return math.ceil(max(sum(_bytes(*size) for size in [asked[0], *held]), *in_all, 0) / (1 << 20))
+            wanted = max(sum(_bytes(*size) for size in [asked[0], *held]), *in_all, 0)
+            return math.ceil(wanted / (1 << 20)) + (0 if held or in_all else seen_mb)
     return None
 
 

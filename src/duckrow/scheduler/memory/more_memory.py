@@ -51,7 +51,7 @@ class MemoryRetries:
             learned = next_host_needs(needs, self._state.gpus.machine.mem_mb)
             told = "ran out of main memory"
         else:
-            ending = self._ending(attempt, use, memory_wanted_mb(lines))
+            ending = self._ending(attempt, use, memory_wanted_mb(lines, use.peak_mb if use else 0))
             learned = next_needs(needs, ending)
             self._watch.learning.from_failure(attempt, max(ending.peak_mb, ending.wanted_mb))
             told = "ran out of GPU memory"
