@@ -47,6 +47,13 @@ def test_a_long_queue_is_tried_with_fewer_first() -> None:
     assert next_number(seen, 10, 16) == 16
 
 
+def test_where_more_hardly_helped_no_more_are_started_though_the_queue_is_short() -> None:
+    hardly = [Finished(number, number / rate) for number, rate in ((8, 1.0), (16, 1.2)) for _ in range(8)]
+    paid = [Finished(number, number / rate) for number, rate in ((8, 1.0), (16, 1.6)) for _ in range(8)]
+    assert next_number(hardly, 20, 16) == 16
+    assert next_number(paid, 20, 16) is None
+
+
 def test_runs_that_do_not_do_the_same_work_tell_nothing() -> None:
     seen = [Finished(number, seconds) for number in (2, 8) for seconds in (1.0, 50.0, 300.0, 4.0)]
     assert best_pace(seen) is None

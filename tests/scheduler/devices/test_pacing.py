@@ -74,6 +74,16 @@ def test_what_did_not_help_is_found_out_and_kept(make_queue: MakeQueue) -> None:
     assert found.together < found.tried
 
 
+def test_the_first_end_of_an_unknown_recipe_does_not_let_all_start(make_queue: MakeQueue) -> None:
+    """Cores are often the wall: more than these are not tried before it is known how long runs take."""
+    queue = make_queue(*gpus("24G"), cpus=4)
+    lasting = iter((20, *[60] * 39))
+    jobs = [queue.add(lambda _: succeeds(after_s=next(lasting), gpu_mb=TAKES), gpus=1, needs=AUTO) for _ in range(40)]
+    queue.passes(40)
+    assert queue.states(*jobs).count("succeeded") == 1
+    assert queue.states(*jobs).count("running") <= 6
+
+
 def test_it_is_forgotten_with_the_recipe(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"))
     learned(queue, 3)

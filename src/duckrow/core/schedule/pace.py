@@ -16,6 +16,7 @@ _MOST_TO_TELL = 8  # runs are enough to tell a pace, however many run at a time
 _FEWEST = 4
 _LONG_QUEUE = 4  # times as many jobs wait as run: then a try with fewer costs little
 _ENOUGH_QUEUE = 2  # the same where the GPU is always busy: fewer may well be as good
+_PAYS = 0.5  # of what twice as many at a time could bring
 _FULL = 95.0  # percent
 _NEARLY = 0.05
 
@@ -74,7 +75,8 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
     """How many at a time from now on; None: as many as have room.
 
     While the fewest that were seen are as good as more, half as many are tried; while the most are best, twice as many;
-    if the queue is long enough to profit, and unless all cores are busy: then more have nothing to run on.
+    if the queue is long enough to profit, and unless all cores are busy: then more have nothing to run on. If it is
+    not, all that have room start, as long as more at a time paid off.
     `waiting`: how many more wait for their turn; `now`: what is tried now.
     """
     levels = _levels(ends)
@@ -89,8 +91,13 @@ def next_number(ends: Sequence[Finished], waiting: int, now: int | None) -> int 
         may_try = is_told and waiting >= enough * number
         return number // 2 if may_try and number > 1 else number if len(levels) > 1 else now
     if best is levels[-1] and not best.has_no_core_left:
-        return 2 * number if may_try else None
+        return 2 * number if may_try else None if _still_pays(*levels[-2:]) else number
     return number
+
+
+def _still_pays(fewer: _Level, more: _Level) -> bool:
+    """Whether more at a time were so much better than fewer that still more are likely to be."""
+    return more.rate / fewer.rate - 1 >= _PAYS * (more.together / fewer.together - 1)
 
 
 def first_number(known: BestPace | None, cores: int | None, gpus: int, waiting: int) -> int | None:

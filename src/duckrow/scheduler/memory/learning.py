@@ -147,9 +147,9 @@ class Learning:
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         """Called while they are still in the head of the queue."""
-        for job in (attempt.job for attempt in starts if attempt.job.needs is not None):
-            if _is_paced(job, self.ask_of(job)):
-                self._pacing.begin(needs_from(job.needs).recipe)
+        for needs in (needs_from(attempt.job.needs) for attempt in starts):
+            if needs.auto:
+                self._pacing.begin(needs.recipe)
         self._pacing.started(starts, mono)
 
     def from_success(self, attempt: LiveAttempt, use: Use) -> None:
