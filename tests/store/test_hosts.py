@@ -304,8 +304,9 @@ def test_how_a_run_reads_its_list_is_kept(shelf: Shelf) -> None:
     form = ListForm("json", "%\udcff", True)
     plain, other = hosts.add_run("plain", "/", ""), hosts.add_run("other", "/", "", form)
     assert (hosts.get(plain).form, hosts.get(other).form) == (ListForm(), form)
-    hosts.note_list_form(other, ListForm(delimiter="%%"))
-    assert hosts.get(other).form == ListForm(delimiter="%%")
+    hosts.note_list(other, "/list", ListForm(delimiter="%%"))
+    assert (hosts.get(other).form, hosts.get(other).source) == (ListForm(delimiter="%%"), "/list")
+    assert (hosts.get(plain).form, hosts.get(plain).source) == (ListForm(), "")
 
 
 def test_the_jobs_of_a_run_are_listed_in_their_order(shelf: Shelf) -> None:

@@ -102,10 +102,11 @@ class HostStore:
                 },
             )
 
-    def note_list_form(self, host_id: int, form: ListForm) -> None:
-        """How its list is read from now on."""
+    def note_list(self, host_id: int, source: str, form: ListForm) -> None:
+        """Where its list is from now on, and how it is read."""
+        values = {"id": host_id, "source": to_sql(source), "list_form": _form_text(form)}
         with self.database.transaction():
-            self.database.execute(_SQL["note_list_form"], {"id": host_id, "list_form": _form_text(form)})
+            self.database.execute(_SQL["note_list"], values)
 
     def note_settling(self, settles: bool) -> None:
         """Whether the process that is the daemon now only settles what people want of jobs."""

@@ -270,7 +270,7 @@ def test_resume_matches_lines_by_text_and_occurrence(duckrow: DryDuckrow) -> Non
     assert duckrow("run", "--slots", "1", file, ok=False).returncode == 130
     write(duckrow, "echo same\nsleep 60; false\necho same\necho same\necho new\n")
     resumed = duckrow("run", "--slots", "1", "--resume", file, ok=False)
-    assert "2 succeeded, 1 failed, 2 succeeded earlier" in resumed.stderr
+    assert "2 succeeded, 1 failed, 2 succeeded earlier, 1 skipped" in resumed.stderr
     assert duckrow.sql("SELECT id, command, attempts FROM jobs ORDER BY id") == [
         (1, "echo same", 1),
         (2, "echo same", 1),
@@ -357,6 +357,24 @@ def test_who_types_another_format_or_delimiter_has_the_list_read_so_from_then_on
     write(duckrow, "false\n---\ntrue\n---\n")
     duckrow("run", "--format", "commands", "--resume", file, ok=False)
     assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("false", 4), ("true", 1)]
+
+
+def test_jobs_of_a_sweep_that_are_no_longer_wanted_are_counted_at_the_end(duckrow: DryDuckrow) -> None:
+    sweep = ["sweep", "exit {x}", "--run", "--slots", "1", "--max-failures", "1", "-p", "x"]
+    duckrow(*sweep, "1", "2", "3", ok=False)
+    assert "1 succeeded, 2 skipped, in" in duckrow(*sweep, "0").stderr
+
+
+def test_a_list_that_was_read_in_a_wrong_way_costs_nothing_and_what_to_do_is_said(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "exit 1\ntrue\n")
+    duckrow("run", "--slots", "1", "--max-failures", "1", file, ok=False)
+    wrong = duckrow("run", "--format", "json", "--resume", file, ok=False)
+    assert "1 waiting job of this run: not found in the list, and kept." in wrong.stderr
+    assert "If that was wrong, resume without it." in wrong.stderr
+    assert "0 succeeded, 2 refused, 1 not started" in wrong.stderr
+    assert wrong.stderr.endswith(f"duckrow: to run again what did not succeed: duckrow run --resume {file}\n")
+    duckrow("run", "--resume", file, ok=False)
+    assert duckrow.sql("SELECT outcome FROM jobs ORDER BY id") == [("failed",), ("succeeded",)]
 
 
 def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None:

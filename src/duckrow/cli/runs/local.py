@@ -258,7 +258,7 @@ def _chosen(typed: DeviceOptions, options: JobOptions) -> OtherDevices:
 
 
 def _left(run: ForegroundRun, view: RunView) -> int:
-    return max(run.added - view.report.finished, 0)
+    return max(run.added - view.report.finished, 0) + run.unlisted
 
 
 def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, again: Sequence[str]) -> None:
@@ -270,10 +270,12 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
         with Client() as client:
             print_jobs(client.of_host(run.host_id))
         sys.stdout.flush()
-    if run.source is not None and not run.added + run.skipped + run.refused and not run.interrupts:
+    known = run.added + run.succeeded_before + run.refused + run.skipped
+    if run.source is not None and not known and not run.interrupts:
         say("duckrow: there was no command to run: blank lines and lines that begin with # do not count.")
     left = _left(run, view)
-    say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
+    elapsed_s = time.monotonic() - view.began_mono
+    say(f"duckrow: {report.headline(elapsed_s, left, run.succeeded_before, run.refused, run.skipped)}")
     shared = _packing(run, view)
     if shared:
         say(f"duckrow: {shared}")

@@ -72,7 +72,7 @@ def open_run(
     chose (`chosen`). `form`: how the list is read, also next time.
     """
     folder = state_folder()
-    source = _source_of(file) or ("" if earlier is None else earlier.source)
+    source = earlier.source if earlier is not None and not file else _source_of(file)
     # Find every mistake before we fork. A resumed run reads standard input only if asked: without its list, all its
     # jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
@@ -86,7 +86,9 @@ def open_run(
     if fd is not None:
         run.read(fd, CommandReader(form.delimiter, form.blocks))
     if earlier is not None:
-        run.resume(HostStore(run.loop.database), rerun_all=fd is None)
+        hosts = HostStore(run.loop.database)
+        accept = partial(hosts.note_list, earlier.id, kept, form)
+        run.resume(hosts, rerun_all=fd is None, reads_otherwise=form != earlier.form, accept=accept)
     return run
 
 
