@@ -92,6 +92,8 @@ def test_impossible_requests_are_refused_with_what_is_possible(duckrow: DryDuckr
     for words, sentence in (
         (["--devices", "0,1", "--gpus", "3"], "there are 2: 0, 1"),
         (["--devices", "zero"], "does not name GPUs"),
+        (["--devices", ""], "--devices '' names no GPU: is a shell variable empty?"),
+        (["--devices", "0:24Q"], "'0:24Q' does not name GPUs. A size is written as in 0:24G"),
         (["--slots", "1", "--gpus", "1"], "only 1 CPU slot"),
         (["--slots", "0"], "--slots"),
         (["--timeout", "soon"], "is not a time"),
