@@ -191,6 +191,15 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
     assert shown.stderr.endswith("duckrow: 2 jobs, 2 refused. All of them would start now. Nothing was run.\n")
 
 
+@pytest.mark.parametrize("verb", [["run", "--slots", "1"], ["submit", "--file"]])
+def test_two_lines_with_the_same_folder_are_told_with_the_number_of_the_second(
+    duckrow: DryDuckrow, verb: list[str]
+) -> None:
+    file = write(duckrow, '{"command": "true", "folder": "f"}\n\n{"command": "true", "folder": "./f"}\n')
+    said = duckrow(*verb, file, "--format", "json", ok=False).stderr
+    assert f"line 3: An earlier line has the folder {duckrow.work}/f too." in said
+
+
 @pytest.mark.parametrize("verb", [["run", "list"], ["submit", "--file", "list"], ["sweep", "a {x}", "-p", "x", "1"]])
 @pytest.mark.parametrize("option", ["--cwd", "--shell"])
 def test_a_folder_or_shell_that_does_not_exist_is_refused_at_once(
