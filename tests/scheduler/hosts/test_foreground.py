@@ -27,6 +27,7 @@ DOES = {
     "bad": fails(after_s=10),
     "endless": runs(),
     "deaf": ignores_sigterm(),
+    "minds": Behaviour(runs_s=100, exits_on=((SIGINT, 130),)),
     "hears": Behaviour(runs_s=100, stops_after_s=1.0),
 }
 
@@ -154,6 +155,17 @@ def test_a_job_that_has_the_terminal_sees_to_ctrl_c_itself_and_sigterm_is_passed
     done = run("hears\n", in_terminal=True, at={5: run.sends(SIGINT), 7: run.sends(SIGTERM)})
     assert run.on.orders() == ["start 1", "stop 1 1"]
     assert (done.interrupts, run.on.states()) == (0, ["killed"])
+
+
+def test_ctrl_c_that_was_sent_to_the_run_alone_reaches_the_command(run: Run) -> None:
+    done = run("minds\n", in_terminal=True, at={5: lambda: run.on.signals.send_to_one(SIGINT)})
+    assert run.on.orders() == ["start 1", "signal 1 2"]
+    assert (done.interrupts, run.on.states()) == (0, ["failed"])
+
+
+def test_ctrl_c_to_a_list_is_not_passed_on(run: Run) -> None:
+    done = run("minds\n", at={5: lambda: run.on.signals.send_to_one(SIGINT)})
+    assert (done.interrupts, run.on.orders(), run.on.states()) == (1, ["start 1"], ["succeeded"])
 
 
 def test_a_run_that_goes_on_skips_what_succeeded_and_repeats_what_failed(run: Run) -> None:

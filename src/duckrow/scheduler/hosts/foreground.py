@@ -32,6 +32,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SILENCE_S = 1.0  # a run that has started nothing for this long says why
 
 
+def _do_nothing() -> None: ...
+
+
 class ForegroundRun:
     """One `duckrow run`, from its first command to its last end."""
 
@@ -287,7 +290,8 @@ class ForegroundRun:
         for number in SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue  # `nohup duckrow run`
-            self._signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
+            only_ours = self._pass_on_ctrl_c if number == signal.SIGINT else _do_nothing
+            self._signals.on(number, lambda number=number: self._signalled(number), only_ours)  # type: ignore[misc]
 
     def _signalled(self, number: int) -> None:
         if self._in_terminal and self.loop.state.live:
@@ -307,6 +311,11 @@ class ForegroundRun:
         """The terminal sent Ctrl-C to the job too, which handles it itself. SIGTERM came only to us."""
         if number == signal.SIGTERM:
             self.loop.state.end_all()
+
+    def _pass_on_ctrl_c(self) -> None:
+        """SIGINT came from a process, and only to us: the command would never hear of it."""
+        for attempt in self.running if self._in_terminal else ():
+            self.loop.engine.signal_all(attempt, signal.SIGINT)
 
     def _start_nothing_more(self) -> None:
         self.loop.state.dispatch(False)
