@@ -46,6 +46,11 @@ class HostRow(NamedTuple):
     list_form: str  # how its list is read, as stored
 
     @property
+    def chosen_name(self) -> str:
+        """Empty: nobody named it."""
+        return "" if self.name == _default_name(self.id) else self.name
+
+    @property
     def form(self) -> ListForm:
         from duckrow.core.jobs.commands import ListForm  # a listing reads no list
 
@@ -84,7 +89,9 @@ class HostStore:
             cursor = self.database.execute(_SQL["add_host"], values)
             assert cursor.lastrowid is not None
             if not name:
-                self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
+                self.database.execute(
+                    _SQL["name_host"], {"id": cursor.lastrowid, "name": _default_name(cursor.lastrowid)}
+                )
             return cursor.lastrowid
 
     def open(self, host_id: int, seats: Sequence[Seat], machine: Machine) -> None:
@@ -181,6 +188,10 @@ class HostStore:
         """(id, command, state, outcome) of each job of a host, oldest first."""
         rows = self.database.all(_SQL["jobs_of_host"], {"host_id": host_id})
         return [(row["id"], from_sql(row["command"]), row["state"], row["outcome"]) for row in rows]
+
+
+def _default_name(run_id: int) -> str:
+    return f"run-{run_id}"
 
 
 def _row(row: Sequence[object]) -> HostRow:

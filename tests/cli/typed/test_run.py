@@ -302,6 +302,15 @@ def test_a_named_run_is_resumed_by_its_name(duckrow: DryDuckrow) -> None:
     assert duckrow("run", "--resume=nobody", ok=False).returncode == 2
 
 
+@pytest.mark.parametrize(("typed", "named"), [(["--name", "night"], "night"), ([], "true")])
+def test_a_new_line_of_a_resumed_run_is_named_like_the_others(
+    duckrow: DryDuckrow, typed: list[str], named: str
+) -> None:
+    duckrow("run", "--slots", "1", *typed, write(duckrow, "true\n"))
+    duckrow("run", "--resume", write(duckrow, "true\ntrue\n"))
+    assert duckrow.sql("SELECT name FROM jobs") == [(named,), (named,)]
+
+
 def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
     file = write(duckrow, "false\n")
     duckrow("run", "--devices", "5", file, ok=False)

@@ -59,6 +59,7 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
             file, given = None, given._replace(resumed=file)
         earlier = find_earlier(str(given.resumed), file)
         given = given.or_as(earlier.form)
+        options = replaced(options, name=options.name or earlier.chosen_name)  # of the jobs of new lines
     offer = check_devices(
         given.devices,
         settings,
