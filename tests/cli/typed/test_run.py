@@ -114,6 +114,20 @@ def test_a_preferred_gpu_is_one_of_those_to_use(duckrow: DryDuckrow, verb: list[
     duckrow(*verb, "--devices", "0,1", "--prefer", "01", stdin="true\n")
 
 
+@pytest.mark.parametrize("verb", [["run"], ["sweep", "true {x}", "-p", "x", "1", "--run"]])
+def test_what_is_typed_about_gpus_is_not_ignored_in_silence_where_there_is_none(
+    duckrow: DryDuckrow, verb: list[str]
+) -> None:
+    none = {"CUDA_VISIBLE_DEVICES": ""}
+    refused = duckrow(*verb, "--prefer", "7", stdin="true\n", env=none, ok=False)
+    assert refused.returncode == 2
+    sentence = "--prefer 7: there is no GPU here. Omit it, or name GPUs: --devices 0,1.\n"
+    assert refused.stderr.endswith(f"duckrow: {sentence}")
+    said = duckrow(*verb, "--max-gpus", "1", "--pack", stdin="true\n", env=none).stderr
+    assert "duckrow: there is no GPU here, so --max-gpus and --pack change nothing.\n" in said
+    assert "no GPU here" not in duckrow(*verb, "--share-gpus", stdin="true\n", env=none).stderr
+
+
 def test_a_daemon_whose_preferred_gpu_is_gone_starts_again(duckrow: DryDuckrow) -> None:
     duckrow.up("--devices", "0,1", "--prefer", "1")
     duckrow("gpus", "remove", "1")
@@ -230,6 +244,7 @@ def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
         ["--announce", "{command}"],
         ["--events", "events"],
         ["--table"],
+        ["--once"],
     ],
 )
 @pytest.mark.parametrize("where", [["--slots", "1"], ["--on", "slurm"]])
@@ -247,6 +262,12 @@ def test_a_list_and_a_command_are_not_both_run(duckrow: DryDuckrow, where: list[
     refused = duckrow("run", *where, write(duckrow, "true\n"), "--", "true", ok=False)
     assert refused.returncode == 2
     assert "or a command after --, not both." in refused.stderr
+
+
+def test_one_command_here_has_no_log_to_follow(duckrow: DryDuckrow) -> None:
+    refused = duckrow("run", "--slots", "1", "-f", "--", "true", ok=False)
+    said = "duckrow: --follow: a command after -- writes to this terminal. Omit it.\n"
+    assert (refused.returncode, refused.stderr) == (2, said)
 
 
 def test_one_command_takes_the_device_that_was_listed_last_if_asked_to(duckrow: DryDuckrow) -> None:

@@ -17,7 +17,7 @@ from duckrow.cli.runs.lines import all_commands, refuse_program, replaced, spec_
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
 from duckrow.core.devices.device import describe_devices
-from duckrow.core.devices.inventory import as_ranges
+from duckrow.core.devices.inventory import as_ranges, gpus_in
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.command_list import CommandList
@@ -68,6 +68,7 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
         fill=given.fill,
         ask_sizes=given.form == "json",  # a line may request memory
         quiet=given.as_written,
+        keeps_devices=earlier is not None,
     )
     given = given._replace(watch=given.watch.with_settings(settings))
     if words is not None:
@@ -89,8 +90,12 @@ def check_devices(
     fill: bool = False,
     ask_sizes: bool = False,
     quiet: bool = False,
+    keeps_devices: bool = False,
 ) -> Offer:
-    """The devices from the options or the settings; a job must fit on one."""
+    """The devices from the options or the settings; a job must fit on one.
+
+    `keeps_devices`: it continues an earlier run, which may have had other devices than there are without it.
+    """
     chosen = typed.with_settings(settings)
     offer = offer_of(
         chosen.devices or None,
@@ -108,11 +113,28 @@ def check_devices(
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job can ever start. {why_not}")
-    if chosen.policy.prefer or options.asks_for_memory:
+    if not gpus_in(offer.seats):
+        if not (keeps_devices or quiet):
+            _check_without_gpus(offer, typed, options)
+    elif chosen.policy.prefer or options.asks_for_memory:
         _check_named_gpus(offer, options, are_typed=bool(typed.devices))
     for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
+
+
+def _check_without_gpus(offer: Offer, typed: DeviceOptions, options: JobOptions) -> None:
+    """What was typed about GPUs is not ignored in silence: a script may be for machines with and without them."""
+    if not (options.pack or typed.jobs_per_gpu or any(value is not None for value in typed.knobs.values())):
+        return
+    from duckrow.core.devices.typed_devices import preferred_elsewhere, without_meaning
+
+    elsewhere = preferred_elsewhere(offer.seats, offer.machine)
+    if elsewhere:
+        raise UsageError(elsewhere)
+    note = without_meaning(typed.knobs, typed.jobs_per_gpu, options.pack)
+    if note:
+        say(f"duckrow: {note}")
 
 
 def _check_named_gpus(offer: Offer, options: JobOptions, are_typed: bool) -> None:
@@ -244,6 +266,11 @@ def run_sweep(
     view.attach(run)
     run.by_memory = options.by_memory
     return _see_through(run, view, watch.table, again)
+
+
+def keeps_devices(sweep_id: int | None, devices: DeviceOptions, options: JobOptions) -> bool:
+    """Whether the sweep runs on the devices of an earlier run of it."""
+    return sweep_id is not None and offer_of_earlier(sweep_id, _chosen(devices, options)) is not None
 
 
 def dry_run_sweep(
