@@ -284,6 +284,7 @@ def test_a_run_is_found_by_name_or_number_and_the_newest_wins(shelf: Shelf) -> N
     by_number = shelf.hosts.run_named(str(first))
     assert by_number is not None
     assert by_number.id == first
+    assert [shelf.hosts.handle(run, "mine") for run in (first, second)] == [str(first), "mine"]
     assert shelf.hosts.run_named("daemon") is None
     assert shelf.hosts.run_named("1") is None
 

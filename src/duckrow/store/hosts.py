@@ -175,6 +175,11 @@ class HostStore:
         rows = self.database.all(_SQL["run_named"], {"name": name})
         return _row(rows[0]) if rows else None
 
+    def handle(self, run_id: int, name: str) -> str:
+        """What finds this run: its name, or its number if a newer run has the same name."""
+        found = self.run_named(name)
+        return name if found is not None and found.id == run_id else str(run_id)
+
     def run_of_file(self, cwd: str, source: str) -> HostRow | None:
         rows = self.database.all(_SQL["run_of_file"], {"cwd": to_sql(cwd), "source": to_sql(source)})
         return _row(rows[0]) if rows else None

@@ -332,6 +332,52 @@ def test_a_new_line_of_a_resumed_run_is_named_like_the_others(
     assert duckrow.sql("SELECT name FROM jobs") == [(named,), (named,)]
 
 
+def test_a_run_that_is_resumed_with_another_list_is_the_run_of_that_list(duckrow: DryDuckrow) -> None:
+    write(duckrow, "exit 1\n")
+    duckrow("run", "--slots", "1", "--name", "night", "jobs.txt", ok=False)
+    write(duckrow, "exit 1\nexit 2\n", "other.txt")
+    resumed = duckrow("run", "--resume=night", "other.txt", ok=False)
+    assert resumed.stderr.endswith("duckrow: to run again what did not succeed: duckrow run --resume other.txt\n")
+    assert "1 refused" not in resumed.stderr
+    assert "0 succeeded, 2 failed" in duckrow("run", "--resume=night", ok=False).stderr
+    assert "no earlier run" in duckrow("run", "--resume", "jobs.txt", ok=False).stderr
+
+
+def test_a_list_that_makes_no_sense_does_not_replace_that_of_the_run(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--format", "json", write(duckrow, '{"command": "exit 1"}\n'), ok=False)
+    write(duckrow, '{"command": "exit 1"}\nwrong\n', "other.txt")
+    resumed = duckrow("run", "--resume=2", "other.txt", ok=False)
+    assert resumed.stderr.endswith("duckrow: to run again what did not succeed: duckrow run --resume=run-2 other.txt\n")
+    assert duckrow.sql("SELECT source FROM hosts WHERE id = 2") == [(str(duckrow.work / "jobs.txt"),)]
+
+
+def test_a_run_from_a_file_can_be_resumed_with_a_list_from_a_pipe(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--name", "night", write(duckrow, "true\nexit 1\n"), ok=False)
+    duckrow("run", "--resume=night", "-", stdin="true\ntrue\n")
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("true", 1), ("exit 1", 1), ("true", 1)]
+
+
+def test_what_is_said_about_a_run_is_not_about_a_newer_one_with_its_name(duckrow: DryDuckrow) -> None:
+    for _ in range(2):
+        words = ["run", "--slots", "1", "--max-failures", "1", "--name", "night"]
+        ended = duckrow(*words, stdin="exit 1\ntrue\n", ok=False).stderr
+        assert ended.endswith("duckrow run --resume=night\n")
+    told = duckrow("ls").stdout + duckrow("ls").stderr
+    assert "Continue: duckrow run --resume=2. Drop: duckrow clean --run 2" in told
+    assert "Continue: duckrow run --resume=night. Drop: duckrow clean --run night" in told
+    assert "duckrow run --resume=2" in duckrow("why", "2").stdout
+    duckrow("run", "--resume=2", ok=False)
+    assert [duckrow.state(job) for job in (2, 4)] == ["succeeded", "queued"]
+
+
+def test_a_run_that_is_resumed_elsewhere_says_what_resumes_it_there(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--name", "night", write(duckrow, "exit 1\n"), ok=False)
+    (duckrow.work / "below").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(duckrow.work / "below")
+        assert duckrow("run", "--resume=night", ok=False).stderr.endswith("duckrow run --resume=night\n")
+
+
 def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
     file = write(duckrow, "false\n")
     duckrow("run", "--devices", "5", file, ok=False)

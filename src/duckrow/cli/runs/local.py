@@ -34,6 +34,7 @@ from duckrow.scheduler.hosts.run_session import (
     offer_of_earlier,
     open_run,
     open_sweep,
+    words_to_resume,
 )
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -193,7 +194,7 @@ def _run_list(
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
-    return _see_through(run, view, given.watch.table, () if given.once else _again(run), given.once)
+    return _see_through(run, view, given.watch.table, list if given.once else _again(run, file), given.once)
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
@@ -213,29 +214,31 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
         say("duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G")
 
 
-def _again(run: ForegroundRun) -> list[str]:
-    """The command that runs the unsuccessful jobs again. It keeps the devices, and how the list is read."""
-    row = run.loop.host.previous
-    return ["duckrow", "run", *(["--resume", os.path.relpath(row.source)] if row.source else [f"--resume={row.name}"])]
+def _again(run: ForegroundRun, file: str | None) -> Callable[[], list[str]]:
+    """At its end, the command that runs the unsuccessful jobs again. It keeps the devices, and how the list is read."""
+    here = os.getcwd()  # a run changes folders
+    list_file = os.path.join(here, file) if file and file != "-" else file
+    return lambda: ["duckrow", "run", *words_to_resume(run, list_file, here)]
 
 
 def _see_through(
-    run: ForegroundRun, view: RunView, wants_table: bool | None, again: Sequence[str], once: bool = False
+    run: ForegroundRun, view: RunView, wants_table: bool | None, again: Callable[[], Sequence[str]], once: bool = False
 ) -> int:
     """Run everything and print the summary; returns the exit code.
 
-    `again`: the words of the command that runs unsuccessful jobs again. `once`: jobs that did not start are not kept
-    for that.
+    `again` gives the words of the command that runs unsuccessful jobs again. `once`: jobs that did not start are not
+    kept for that.
     """
     view.open()
     try:
         run.go(view.pulse_s, view.pulse)
         if once:
             run.drop_rest()
+        words = again() if view.report.failed or _left(run, view) else ()
     finally:
         view.close()
         run.close()
-    _summarise(run, view, wants_table, again)
+    _summarise(run, view, wants_table, words)
     if run.interrupts:
         return EXIT_INTERRUPTED
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
@@ -265,7 +268,7 @@ def run_sweep(
     )
     view.attach(run)
     run.by_memory = options.by_memory
-    return _see_through(run, view, watch.table, again)
+    return _see_through(run, view, watch.table, lambda: again)
 
 
 def keeps_devices(sweep_id: int | None, devices: DeviceOptions, options: JobOptions) -> bool:
@@ -309,7 +312,7 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
         say(f"duckrow: {shared}")
     for line in report.failure_lines():
         say(line)
-    if again and (report.failed or left):
+    if again:
         from shlex import join  # most runs need none
 
         say(f"duckrow: to run again what did not succeed: {join(again)}")
