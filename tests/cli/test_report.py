@@ -158,12 +158,12 @@ def test_control_characters_of_a_log_do_not_reach_the_terminal(endings: Endings)
 
 def test_the_headline_counts_what_there_is_to_count(endings: Endings) -> None:
     endings.add(Outcome.SUCCEEDED)
-    assert endings.report.headline(65.0, 0, 0, 0) == "1 succeeded, in 1m 05s."
+    assert endings.report.headline(65.0, 0) == "1 succeeded, in 1m 05s."
     endings.add(Outcome.FAILED)
     endings.add(Outcome.TIMED_OUT)
     endings.add(Outcome.FAILED)
-    assert endings.report.headline(3.0, left=4, skipped=5, refused=6) == (
-        "1 succeeded, 2 failed, 1 timed-out, 6 refused, 5 succeeded earlier, 4 not started, in 3.0s."
+    assert endings.report.headline(3.0, left=4, succeeded_before=5, refused=6, skipped=7) == (
+        "1 succeeded, 2 failed, 1 timed-out, 6 refused, 5 succeeded earlier, 7 skipped, 4 not started, in 3.0s."
     )
 
 

@@ -284,6 +284,7 @@ def test_a_run_is_found_by_name_or_number_and_the_newest_wins(shelf: Shelf) -> N
     by_number = shelf.hosts.run_named(str(first))
     assert by_number is not None
     assert by_number.id == first
+    assert [shelf.hosts.handle(run, "mine") for run in (first, second)] == [str(first), "mine"]
     assert shelf.hosts.run_named("daemon") is None
     assert shelf.hosts.run_named("1") is None
 
@@ -304,8 +305,9 @@ def test_how_a_run_reads_its_list_is_kept(shelf: Shelf) -> None:
     form = ListForm("json", "%\udcff", True)
     plain, other = hosts.add_run("plain", "/", ""), hosts.add_run("other", "/", "", form)
     assert (hosts.get(plain).form, hosts.get(other).form) == (ListForm(), form)
-    hosts.note_list_form(other, ListForm(delimiter="%%"))
-    assert hosts.get(other).form == ListForm(delimiter="%%")
+    hosts.note_list(other, "/list", ListForm(delimiter="%%"))
+    assert (hosts.get(other).form, hosts.get(other).source) == (ListForm(delimiter="%%"), "/list")
+    assert (hosts.get(plain).form, hosts.get(plain).source) == (ListForm(), "")
 
 
 def test_the_jobs_of_a_run_are_listed_in_their_order(shelf: Shelf) -> None:

@@ -67,7 +67,7 @@ def test_each_host_has_a_queue_of_its_own(shelf: Shelf) -> None:
 
 def test_the_head_of_the_queue_is_found_by_its_index_without_sorting(shelf: Shelf) -> None:
     query = load_queries("queue", LISTS)["eligible"]
-    values = {"host_id": 1, "limit": 10, "full": '["project:thesis"]'}
+    values = {"host_id": 1, "limit": 10, "full": '["project:thesis"]', "without": "[7]"}
     plan = [row["detail"] for row in shelf.database.all(f"EXPLAIN QUERY PLAN {query}", values)]
     assert any("SEARCH j USING INDEX jobs_eligible (host_id=?)" in step for step in plan), plan
     assert not any("B-TREE" in step for step in plan), plan

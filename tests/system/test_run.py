@@ -145,6 +145,13 @@ def test_one_command_says_that_it_waits_for_a_pause_and_is_dropped_with_ctrl_c(d
     assert duckrow.sql("SELECT outcome FROM jobs") == [("skipped",)]
 
 
+def test_one_command_ends_when_ctrl_c_is_sent_to_its_run_alone(duckrow: Duckrow) -> None:
+    run = duckrow.spawn("run", "--slots", "1", "--", "touch there; exec sleep 600")
+    until((duckrow.work / "there").exists, "the command")
+    run.send_signal(signal.SIGINT)
+    assert run.wait(DEADLINE_S) == 128 + signal.SIGINT
+
+
 def test_one_command_has_the_terminal(duckrow: Duckrow) -> None:
     ours, theirs = pty.openpty()
     run = duckrow.spawn(

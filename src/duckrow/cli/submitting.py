@@ -170,10 +170,12 @@ def _specs_of_lines(
     listed: CommandList, options: JobOptions, gpus: int | None, outfile: str | None, on: str | None
 ) -> list[JobSpec]:
     """Jobs from lines of JSON; `on`: the cluster that they go to."""
-    from duckrow.cli.options.json_jobs import refuse_own_request, spec_of_line
+    from duckrow.cli.options.json_jobs import OwnFolders, refuse_own_request, spec_of_line
+
+    folders = OwnFolders()
 
     def spec_of(line: str) -> JobSpec:
-        spec = spec_of_line(line, options, gpus)
+        spec = folders.take(spec_of_line(line, options, gpus))
         spec.outfile = spec.outfile or (None if outfile is None else os.path.abspath(outfile))
         if on is None:
             refuse_own_request(spec)

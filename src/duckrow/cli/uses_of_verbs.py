@@ -52,6 +52,7 @@ _NO_DRY_RESUME = (
     "--dry-run does not go with --resume. To see what is left of a sweep, type its command with --run --dry-run."
 )
 _NOT_BOTH = "Either --follow, which says whose each line is, or --passthrough, which changes no line; not both."
+_IN_TERMINAL = "{option}: a command after -- writes to this terminal. Omit it."
 _NO_LOG = "{option} is for logs, and here the output is that of the terminal. Omit it."
 
 
@@ -81,6 +82,7 @@ TABLE = (
     Row(
         ("once",),
         {
+            VerbUse.ONE_COMMAND: _FOR_LIST,
             VerbUse.RESUMED: "--once keeps nothing that could be resumed. Omit --resume, or omit --once.",
             VerbUse.ON_CLUSTER: _elsewhere("Only the batch is kept."),
         },
@@ -137,6 +139,7 @@ TABLE = (
     Row(
         ("follow",),
         {
+            VerbUse.ONE_HERE: _IN_TERMINAL,
             VerbUse.PASSTHROUGH: _NOT_BOTH,
             VerbUse.PRINTED: _NEEDS_RUN_HERE,
             VerbUse.SUBMITTED: _NEEDS_WATCHING,

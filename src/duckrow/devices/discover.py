@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from duckrow.core.devices.device import Device
 from duckrow.core.devices.device_names import any_uuid, called, name_of, with_names, written_names
-from duckrow.core.devices.inventory import Seat, cpu_seats, looks_like_devices, parse_gpus, split_sizes
+from duckrow.core.devices.inventory import Seat, cpu_seats, parse_gpus, refuse_no_device, split_sizes
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import NO_POLICY, Policy
 from duckrow.core.errors import UsageError
@@ -84,13 +84,13 @@ def offer_of(
     must be known, and `jobs_per_gpu` is the most that may share a GPU. `ask_sizes`: find out the sizes even though
     `jobs_per_gpu` makes slots.
     """
+    refuse_no_device(gpus or ())
     tokens, sizes = split_sizes(gpus or ())
     look = slots is None if gpus is None else "all" in gpus or by_memory or ask_sizes
     wants_order = os.environ.get(cuda_order.VARIABLE, cuda_order.BY_BUS) != cuda_order.BY_BUS
     there = NvmlSource().devices() if look or wants_order or any_uuid([*tokens, *policy.prefer]) else []
-    named = [token for token in tokens if looks_like_devices(token)]
-    written = {name: word for token in named for name, word in written_names(token, there).items()}
-    tokens = [with_names(token, there) if token in named else token for token in tokens]
+    written = {name: word for token in tokens for name, word in written_names(token, there).items()}
+    tokens = [with_names(token, there) for token in tokens]
     policy = policy.but(prefer=tuple(name_of(written, there) for written in policy.prefer))
     machine = Machine(policy=policy, cpus=cores(), mem_mb=memory_mb())
     if gpus is None and slots is not None:

@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from duckrow.api.calls.interpreter import become, module_command
 from duckrow.core.devices.device import GPU_NAME
+from duckrow.core.devices.inventory import as_options
 from duckrow.core.errors import UsageError
 
 _ANNOUNCEMENT = "Processing command `{command}` on gpu {gpus}"
 # Whatever the settings say for other runs: here we use the named devices, and print the original output.
-_AS_IT_WAS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
+_ONE_EACH = ["--jobs-per-gpu=1"]
+_AS_IT_WAS = ["--no-follow", "--no-table", "--passthrough", "--lifo", "--share-gpus"]
 # Multi-line commands, GPUs as CUDA reads them here, and slots in their order, even if they share a GPU.
 _BESIDES = ["--blocks", "--as-written", "--fill"]
 _SLOT = re.compile(rf"{GPU_NAME}(?:\s*[,+]\s*{GPU_NAME})*")
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"simple_gpu_scheduler: {error}", file=sys.stderr)
         return error.exit_code
-    devices = [f"--devices={slot}" for slot in slots]
+    devices = [*(_ONE_EACH if any(slots) else ()), *as_options(slots)]
     return become(module_command("duckrow", "run", *_AS_IT_WAS, *_BESIDES, "--announce", _ANNOUNCEMENT, *devices))
 
 

@@ -145,7 +145,7 @@ class Loop:
 
     def idle(self) -> bool:
         """Nothing runs here, and nothing of ours is left to run. Paused and held jobs count as left."""
-        if self.state.runs_own or self.state.is_unsettled or self.store.queue.is_unfinished():
+        if self.state.runs_own or self.state.is_unsettled or self.store.queue.is_unfinished(self.state.withheld):
             return False
         return not self.watch.is_looked_for_faults(self.reactor.now().mono)
 

@@ -46,6 +46,11 @@ class HostRow(NamedTuple):
     list_form: str  # how its list is read, as stored
 
     @property
+    def chosen_name(self) -> str:
+        """Empty: nobody named it."""
+        return "" if self.name == _default_name(self.id) else self.name
+
+    @property
     def form(self) -> ListForm:
         from duckrow.core.jobs.commands import ListForm  # a listing reads no list
 
@@ -84,7 +89,9 @@ class HostStore:
             cursor = self.database.execute(_SQL["add_host"], values)
             assert cursor.lastrowid is not None
             if not name:
-                self.database.execute(_SQL["name_host"], {"id": cursor.lastrowid, "name": f"run-{cursor.lastrowid}"})
+                self.database.execute(
+                    _SQL["name_host"], {"id": cursor.lastrowid, "name": _default_name(cursor.lastrowid)}
+                )
             return cursor.lastrowid
 
     def open(self, host_id: int, seats: Sequence[Seat], machine: Machine) -> None:
@@ -102,10 +109,11 @@ class HostStore:
                 },
             )
 
-    def note_list_form(self, host_id: int, form: ListForm) -> None:
-        """How its list is read from now on."""
+    def note_list(self, host_id: int, source: str, form: ListForm) -> None:
+        """Where its list is from now on, and how it is read."""
+        values = {"id": host_id, "source": to_sql(source), "list_form": _form_text(form)}
         with self.database.transaction():
-            self.database.execute(_SQL["note_list_form"], {"id": host_id, "list_form": _form_text(form)})
+            self.database.execute(_SQL["note_list"], values)
 
     def note_settling(self, settles: bool) -> None:
         """Whether the process that is the daemon now only settles what people want of jobs."""
@@ -167,6 +175,11 @@ class HostStore:
         rows = self.database.all(_SQL["run_named"], {"name": name})
         return _row(rows[0]) if rows else None
 
+    def handle(self, run_id: int, name: str) -> str:
+        """What finds this run: its name, or its number if a newer run has the same name."""
+        found = self.run_named(name)
+        return name if found is not None and found.id == run_id else str(run_id)
+
     def run_of_file(self, cwd: str, source: str) -> HostRow | None:
         rows = self.database.all(_SQL["run_of_file"], {"cwd": to_sql(cwd), "source": to_sql(source)})
         return _row(rows[0]) if rows else None
@@ -180,6 +193,10 @@ class HostStore:
         """(id, command, state, outcome) of each job of a host, oldest first."""
         rows = self.database.all(_SQL["jobs_of_host"], {"host_id": host_id})
         return [(row["id"], from_sql(row["command"]), row["state"], row["outcome"]) for row in rows]
+
+
+def _default_name(run_id: int) -> str:
+    return f"run-{run_id}"
 
 
 def _row(row: Sequence[object]) -> HostRow:

@@ -34,6 +34,10 @@ def test_what_a_run_left_behind_is_found_by_its_name_once_it_has_ended(queue: Qu
     (left,), (other,) = queue.add("left", host=first), queue.add("other", host=second)
     assert left_by_runs(queue.client) == [left, other]
     assert left_by_runs(queue.client, "sweep-2") == [other]
+    assert left_by_runs(queue.client, str(first)) == [left]
+    newer = queue.client.hosts.add_run("sweep-2", "/", "")
+    (latest,) = queue.add("latest", host=newer)
+    assert left_by_runs(queue.client, "sweep-2") == [latest]
     with pytest.raises(NotFoundError, match=r"There is no run sweep-3\."):
         left_by_runs(queue.client, "sweep-3")
     lock = try_lock(queue.folder, first)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from duckrow.cli.options.json_jobs import KEYS, spec_of_line
+from duckrow.cli.options.json_jobs import KEYS, OwnFolders, spec_of_line
 from duckrow.cli.options.typed_job_options import JobOptions
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.core.clock import Now
@@ -122,6 +122,27 @@ def test_a_line_that_is_no_job_is_refused(line: str, said: str) -> None:
     assert said in complaint(line)
 
 
+@pytest.mark.parametrize("line", ['{"command": "a", "command": "b"}', '{"command": "a", "env": {"A": "1", "A": "2"}}'])
+def test_a_key_that_is_written_twice_is_refused(line: str) -> None:
+    assert " stands twice in this line. Omit one of them." in complaint(line)
+
+
+@pytest.mark.parametrize("folder", ["taken", "taken/below"])
+def test_a_folder_that_cannot_be_made_is_refused_before_the_job_starts(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "taken").write_text("a file")
+    said = complaint(json.dumps({"command": "true", "folder": f"{tmp_path}/{folder}"}))
+    assert said.endswith(f"cannot be created: {tmp_path}/taken is not a folder. Choose another.")
+    assert spec_of(folder=f"{tmp_path}/new/one").folder == f"{tmp_path}/new/one"
+
+
+def test_two_jobs_of_a_list_have_not_the_same_folder() -> None:
+    folders = OwnFolders()
+    assert [folders.take(spec_of(folder=name)) for name in ("/tmp/a", "/tmp/b")]
+    assert [folders.take(spec_of()) for _ in range(2)]
+    with pytest.raises(UsageError, match="An earlier line has the folder /tmp/a too"):
+        folders.take(spec_of(folder="/tmp/x/../a"))
+
+
 def test_a_key_that_does_not_exist_is_refused_with_those_that_do() -> None:
     said = complaint('{"command": "true", "gpu": 1}')
     assert said.startswith("A job has no key 'gpu'.")
@@ -198,6 +219,8 @@ def test_a_job_that_no_device_could_hold_is_refused() -> None:
         ({"gpu_mem": 1, "total_gpu_mem": 1}, 'Either "gpu_mem" (for each GPU) or "total_gpu_mem"'),
         ({"total_gpu_mem": 1, "gpus": 1}, '"total_gpu_mem" chooses how many GPUs there are. Omit "gpus", or use --gpu'),
         ({"gpu_mem": 0}, '"gpu_mem" must be more than 0.'),
+        ({"cpus": 0}, '"cpus" must be more than 0.'),
+        ({"mem": 0}, '"mem" must be more than 0.'),
     ],
 )
 def test_a_sentence_names_the_key_that_was_written(job: dict[str, Any], said: str) -> None:

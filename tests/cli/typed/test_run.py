@@ -92,6 +92,8 @@ def test_impossible_requests_are_refused_with_what_is_possible(duckrow: DryDuckr
     for words, sentence in (
         (["--devices", "0,1", "--gpus", "3"], "there are 2: 0, 1"),
         (["--devices", "zero"], "does not name GPUs"),
+        (["--devices", ""], "--devices '' names no GPU: is a shell variable empty?"),
+        (["--devices", "0:24Q"], "'0:24Q' does not name GPUs. A size is written as in 0:24G"),
         (["--slots", "1", "--gpus", "1"], "only 1 CPU slot"),
         (["--slots", "0"], "--slots"),
         (["--timeout", "soon"], "is not a time"),
@@ -110,6 +112,20 @@ def test_a_preferred_gpu_is_one_of_those_to_use(duckrow: DryDuckrow, verb: list[
     assert refused.stderr.endswith("duckrow: --prefer 7: not among the GPUs to use, which are 0-1.\n")
     assert duckrow.sql("SELECT count(*) FROM sweeps") == [(0,)]
     duckrow(*verb, "--devices", "0,1", "--prefer", "01", stdin="true\n")
+
+
+@pytest.mark.parametrize("verb", [["run"], ["sweep", "true {x}", "-p", "x", "1", "--run"]])
+def test_what_is_typed_about_gpus_is_not_ignored_in_silence_where_there_is_none(
+    duckrow: DryDuckrow, verb: list[str]
+) -> None:
+    none = {"CUDA_VISIBLE_DEVICES": ""}
+    refused = duckrow(*verb, "--prefer", "7", stdin="true\n", env=none, ok=False)
+    assert refused.returncode == 2
+    sentence = "--prefer 7: there is no GPU here. Omit it, or name GPUs: --devices 0,1.\n"
+    assert refused.stderr.endswith(f"duckrow: {sentence}")
+    said = duckrow(*verb, "--max-gpus", "1", "--pack", stdin="true\n", env=none).stderr
+    assert "duckrow: there is no GPU here, so --max-gpus and --pack change nothing.\n" in said
+    assert "no GPU here" not in duckrow(*verb, "--share-gpus", stdin="true\n", env=none).stderr
 
 
 def test_a_daemon_whose_preferred_gpu_is_gone_starts_again(duckrow: DryDuckrow) -> None:
@@ -189,6 +205,15 @@ def test_a_dry_run_refuses_the_lines_that_the_run_would_refuse_and_shows_the_oth
     assert shown.stderr.endswith("duckrow: 2 jobs, 2 refused. All of them would start now. Nothing was run.\n")
 
 
+@pytest.mark.parametrize("verb", [["run", "--slots", "1"], ["submit", "--file"]])
+def test_two_lines_with_the_same_folder_are_told_with_the_number_of_the_second(
+    duckrow: DryDuckrow, verb: list[str]
+) -> None:
+    file = write(duckrow, '{"command": "true", "folder": "f"}\n\n{"command": "true", "folder": "./f"}\n')
+    said = duckrow(*verb, file, "--format", "json", ok=False).stderr
+    assert f"line 3: An earlier line has the folder {duckrow.work}/f too." in said
+
+
 @pytest.mark.parametrize("verb", [["run", "list"], ["submit", "--file", "list"], ["sweep", "a {x}", "-p", "x", "1"]])
 @pytest.mark.parametrize("option", ["--cwd", "--shell"])
 def test_a_folder_or_shell_that_does_not_exist_is_refused_at_once(
@@ -219,6 +244,7 @@ def test_a_dry_run_does_not_ignore_resume(duckrow: DryDuckrow) -> None:
         ["--announce", "{command}"],
         ["--events", "events"],
         ["--table"],
+        ["--once"],
     ],
 )
 @pytest.mark.parametrize("where", [["--slots", "1"], ["--on", "slurm"]])
@@ -236,6 +262,12 @@ def test_a_list_and_a_command_are_not_both_run(duckrow: DryDuckrow, where: list[
     refused = duckrow("run", *where, write(duckrow, "true\n"), "--", "true", ok=False)
     assert refused.returncode == 2
     assert "or a command after --, not both." in refused.stderr
+
+
+def test_one_command_here_has_no_log_to_follow(duckrow: DryDuckrow) -> None:
+    refused = duckrow("run", "--slots", "1", "-f", "--", "true", ok=False)
+    said = "duckrow: --follow: a command after -- writes to this terminal. Omit it.\n"
+    assert (refused.returncode, refused.stderr) == (2, said)
 
 
 def test_one_command_takes_the_device_that_was_listed_last_if_asked_to(duckrow: DryDuckrow) -> None:
@@ -270,7 +302,7 @@ def test_resume_matches_lines_by_text_and_occurrence(duckrow: DryDuckrow) -> Non
     assert duckrow("run", "--slots", "1", file, ok=False).returncode == 130
     write(duckrow, "echo same\nsleep 60; false\necho same\necho same\necho new\n")
     resumed = duckrow("run", "--slots", "1", "--resume", file, ok=False)
-    assert "2 succeeded, 1 failed, 2 succeeded earlier" in resumed.stderr
+    assert "2 succeeded, 1 failed, 2 succeeded earlier, 1 skipped" in resumed.stderr
     assert duckrow.sql("SELECT id, command, attempts FROM jobs ORDER BY id") == [
         (1, "echo same", 1),
         (2, "echo same", 1),
@@ -289,6 +321,61 @@ def test_a_named_run_is_resumed_by_its_name(duckrow: DryDuckrow) -> None:
         duckrow("run", "--slots", "1", *form)
     assert duckrow.sql("SELECT attempts, outcome FROM jobs ORDER BY id") == [(2, "succeeded"), (1, "succeeded")]
     assert duckrow("run", "--resume=nobody", ok=False).returncode == 2
+
+
+@pytest.mark.parametrize(("typed", "named"), [(["--name", "night"], "night"), ([], "true")])
+def test_a_new_line_of_a_resumed_run_is_named_like_the_others(
+    duckrow: DryDuckrow, typed: list[str], named: str
+) -> None:
+    duckrow("run", "--slots", "1", *typed, write(duckrow, "true\n"))
+    duckrow("run", "--resume", write(duckrow, "true\ntrue\n"))
+    assert duckrow.sql("SELECT name FROM jobs") == [(named,), (named,)]
+
+
+def test_a_run_that_is_resumed_with_another_list_is_the_run_of_that_list(duckrow: DryDuckrow) -> None:
+    write(duckrow, "exit 1\n")
+    duckrow("run", "--slots", "1", "--name", "night", "jobs.txt", ok=False)
+    write(duckrow, "exit 1\nexit 2\n", "other.txt")
+    resumed = duckrow("run", "--resume=night", "other.txt", ok=False)
+    assert resumed.stderr.endswith("duckrow: to run again what did not succeed: duckrow run --resume other.txt\n")
+    assert "1 refused" not in resumed.stderr
+    assert "0 succeeded, 2 failed" in duckrow("run", "--resume=night", ok=False).stderr
+    assert "no earlier run" in duckrow("run", "--resume", "jobs.txt", ok=False).stderr
+
+
+def test_a_list_that_makes_no_sense_does_not_replace_that_of_the_run(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--format", "json", write(duckrow, '{"command": "exit 1"}\n'), ok=False)
+    write(duckrow, '{"command": "exit 1"}\nwrong\n', "other.txt")
+    resumed = duckrow("run", "--resume=2", "other.txt", ok=False)
+    assert resumed.stderr.endswith("duckrow: to run again what did not succeed: duckrow run --resume=run-2 other.txt\n")
+    assert duckrow.sql("SELECT source FROM hosts WHERE id = 2") == [(str(duckrow.work / "jobs.txt"),)]
+
+
+def test_a_run_from_a_file_can_be_resumed_with_a_list_from_a_pipe(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--name", "night", write(duckrow, "true\nexit 1\n"), ok=False)
+    duckrow("run", "--resume=night", "-", stdin="true\ntrue\n")
+    assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("true", 1), ("exit 1", 1), ("true", 1)]
+
+
+def test_what_is_said_about_a_run_is_not_about_a_newer_one_with_its_name(duckrow: DryDuckrow) -> None:
+    for _ in range(2):
+        words = ["run", "--slots", "1", "--max-failures", "1", "--name", "night"]
+        ended = duckrow(*words, stdin="exit 1\ntrue\n", ok=False).stderr
+        assert ended.endswith("duckrow run --resume=night\n")
+    told = duckrow("ls").stdout + duckrow("ls").stderr
+    assert "Continue: duckrow run --resume=2. Drop: duckrow clean --run 2" in told
+    assert "Continue: duckrow run --resume=night. Drop: duckrow clean --run night" in told
+    assert "duckrow run --resume=2" in duckrow("why", "2").stdout
+    duckrow("run", "--resume=2", ok=False)
+    assert [duckrow.state(job) for job in (2, 4)] == ["succeeded", "queued"]
+
+
+def test_a_run_that_is_resumed_elsewhere_says_what_resumes_it_there(duckrow: DryDuckrow) -> None:
+    duckrow("run", "--slots", "1", "--name", "night", write(duckrow, "exit 1\n"), ok=False)
+    (duckrow.work / "below").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(duckrow.work / "below")
+        assert duckrow("run", "--resume=night", ok=False).stderr.endswith("duckrow run --resume=night\n")
 
 
 def test_a_resumed_run_has_the_devices_that_it_had(duckrow: DryDuckrow) -> None:
@@ -357,6 +444,24 @@ def test_who_types_another_format_or_delimiter_has_the_list_read_so_from_then_on
     write(duckrow, "false\n---\ntrue\n---\n")
     duckrow("run", "--format", "commands", "--resume", file, ok=False)
     assert duckrow.sql("SELECT command, attempts FROM jobs ORDER BY id") == [("false", 4), ("true", 1)]
+
+
+def test_jobs_of_a_sweep_that_are_no_longer_wanted_are_counted_at_the_end(duckrow: DryDuckrow) -> None:
+    sweep = ["sweep", "exit {x}", "--run", "--slots", "1", "--max-failures", "1", "-p", "x"]
+    duckrow(*sweep, "1", "2", "3", ok=False)
+    assert "1 succeeded, 2 skipped, in" in duckrow(*sweep, "0").stderr
+
+
+def test_a_list_that_was_read_in_a_wrong_way_costs_nothing_and_what_to_do_is_said(duckrow: DryDuckrow) -> None:
+    file = write(duckrow, "exit 1\ntrue\n")
+    duckrow("run", "--slots", "1", "--max-failures", "1", file, ok=False)
+    wrong = duckrow("run", "--format", "json", "--resume", file, ok=False)
+    assert "1 waiting job of this run: not found in the list, and kept." in wrong.stderr
+    assert "If that was wrong, resume without it." in wrong.stderr
+    assert "0 succeeded, 2 refused, 1 not started" in wrong.stderr
+    assert wrong.stderr.endswith(f"duckrow: to run again what did not succeed: duckrow run --resume {file}\n")
+    duckrow("run", "--resume", file, ok=False)
+    assert duckrow.sql("SELECT outcome FROM jobs ORDER BY id") == [("failed",), ("succeeded",)]
 
 
 def test_a_run_that_still_goes_on_cannot_be_resumed(duckrow: DryDuckrow) -> None:

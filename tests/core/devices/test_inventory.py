@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +13,14 @@ from duckrow.core.devices.inventory import (
     WHOLE,
     Ledger,
     Seat,
+    as_options,
     as_ranges,
     book,
     cpu_seats,
     has_room,
     looks_like_devices,
     parse_gpus,
+    refuse_no_device,
     split_sizes,
     unbook,
     visible_devices,
@@ -87,6 +91,25 @@ def test_what_names_no_gpus_is_refused_with_examples(token: str) -> None:
     with pytest.raises(UsageError, match=r"does not name GPUs\. Write --devices 0,1,2") as caught:
         parse_gpus([token])
     assert f"'{token}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["0:24Q", "0:", "0:x,1:24G", "0-3:many", "0:-1"])
+def test_a_wrong_size_is_told_as_it_was_typed_with_what_a_size_looks_like(token: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        split_sizes(["1", token])
+    assert str(caught.value).startswith(f"'{token}' does not name GPUs. A size is written as in 0:24G")
+
+
+@pytest.mark.parametrize(("tokens", "is_refused"), [([""], True), (["", ""], True), ([], False), (["0", ""], False)])
+def test_an_empty_word_by_itself_is_a_variable_without_a_value(tokens: list[str], is_refused: bool) -> None:
+    with pytest.raises(UsageError, match="is a shell variable empty") if is_refused else nullcontext():
+        refuse_no_device(tokens)
+
+
+def test_a_program_that_has_only_places_without_a_gpu_asks_for_slots() -> None:
+    assert as_options(["0+1", ""]) == ["--devices=0+1", "--devices="]
+    assert as_options(["", ""]) == ["--slots=2"]
+    assert as_options([]) == []
 
 
 @pytest.mark.parametrize(

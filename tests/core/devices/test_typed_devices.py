@@ -6,8 +6,8 @@ import pytest
 
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
-from duckrow.core.devices.policy import Policy
-from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere
+from duckrow.core.devices.policy import KNOBS, Policy
+from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere, without_meaning
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,19 @@ def test_preferred_gpus_are_among_those_to_use(devices: str, prefer: tuple[str, 
 
 
 def test_without_gpus_there_is_nothing_to_prefer() -> None:
-    assert preferred_elsewhere(cpu_seats(2), Machine(policy=Policy(prefer=("7",)))) is None
+    assert preferred_elsewhere(cpu_seats(2), Machine()) is None
+    said = preferred_elsewhere(cpu_seats(2), Machine(policy=Policy(prefer=("7",))))
+    assert said == "--prefer 7: there is no GPU here. Omit it, or name GPUs: --devices 0,1."
+
+
+def test_without_gpus_the_options_about_them_are_named() -> None:
+    knobs = dict.fromkeys([knob.option for knob in KNOBS.values()])
+    assert without_meaning({**knobs, "share_gpus": True}, None, packs=False) is None
+    assert (
+        without_meaning({**knobs, "mps": "on"}, None, packs=False) == "there is no GPU here, so --mps changes nothing."
+    )
+    said = without_meaning({**knobs, "max_gpus": 1}, 2, packs=True)
+    assert said == "there is no GPU here, so --max-gpus and --jobs-per-gpu and --pack change nothing."
 
 
 @pytest.mark.parametrize(

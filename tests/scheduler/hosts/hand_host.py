@@ -40,13 +40,18 @@ class HandSignals:
     """The signals of a host, sent by the test."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, Callable[[], None]] = {}
+        self._calls: dict[int, tuple[Callable[[], None], Callable[[], None]]] = {}
 
-    def on(self, number: int, call: Callable[[], None]) -> None:
-        self._calls[number] = call
+    def on(self, number: int, call: Callable[[], None], when_alone: Callable[[], None] = lambda: None) -> None:
+        self._calls[number] = call, when_alone
 
     def send(self, number: int) -> None:
-        self._calls[number]()
+        """As a terminal does: to all."""
+        self._calls[number][0]()
+
+    def send_to_one(self, number: int) -> None:
+        for call in self._calls[number]:
+            call()
 
 
 class HandHost:

@@ -61,13 +61,13 @@ def test_a_character_may_arrive_in_two_parts(piped: Piped) -> None:
 def test_a_last_line_without_a_newline_counts(piped: Piped) -> None:
     assert piped.write(b"echo a") == []
     piped.close()
-    assert (piped.taken, piped.source.ended) == (["echo a"], True)
+    assert (piped.taken, piped.source.ended, piped.source.is_whole) == (["echo a"], True, True)
 
 
 def test_who_reads_no_more_takes_nothing_more(piped: Piped) -> None:
     piped.source.stop()
     assert piped.write(b"echo a\n") == []
-    assert piped.source.ended
+    assert (piped.source.ended, piped.source.is_whole) == (True, False)
 
 
 def test_a_file_is_read_to_its_end(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ DOES = {
     "bad": fails(after_s=10),
     "endless": runs(),
     "deaf": ignores_sigterm(),
+    "minds": Behaviour(runs_s=100, exits_on=((SIGINT, 130),)),
     "hears": Behaviour(runs_s=100, stops_after_s=1.0),
 }
 
@@ -47,30 +48,40 @@ class Run:
 
     def __call__(
         self,
-        commands: str | None,
+        commands: str | int | None,
         *,
         resume: bool = False,
+        reads_otherwise: bool = False,
         at: dict[float, Callable[[], None]] | None = None,
         **options: Any,
     ) -> ForegroundRun:
-        """`at`: what happens after this many seconds. Without `commands` there is no list."""
+        """`commands`: what stands in the list, or a pipe that it comes from; None: there is no list.
+
+        `at`: what happens after this many seconds.
+        """
         host = self.on.begin(self.run.host_id if resume else None)
         say = lambda what, about: self.events.append((what, about))  # noqa: E731
         self.run = run = ForegroundRun(host.loop, self.on.signals, spec_of, on_event=say, **options)  # type: ignore[arg-type]
-        if commands is not None:
+        if isinstance(commands, str):
             path = Path(host.loop.host.folder.root) / "list"
             path.write_text(commands)
-            self._list = os.open(path, os.O_RDONLY)
-            run.read(self._list, CommandReader(None, False))
+            run.read(os.open(path, os.O_RDONLY), CommandReader(None, False))
+        elif commands is not None:
+            run.read(commands, CommandReader(None, False))
+        self.accepted = False
         if resume:
-            run.resume(HostStore(host.database), rerun_all=commands is None)
+            hosts, is_all = HostStore(host.database), commands is None
+            run.resume(hosts, rerun_all=is_all, reads_otherwise=reads_otherwise, accept=self._accept)
         for seconds, call in (at or {}).items():
             host.reactor.later(seconds, call)
         run.go(pulse=lambda: self.on.jump(host))
         host.close()
-        if commands is not None:
-            os.close(self._list)
+        if run.source is not None:
+            os.close(run.source.fd)
         return run
+
+    def _accept(self) -> None:
+        self.accepted = True
 
     def sends(self, number: int) -> Callable[[], None]:
         return lambda: self.on.signals.send(number)
@@ -88,7 +99,7 @@ def test_a_list_runs_from_its_first_line_to_its_last(run: Run) -> None:
     done = run("good\nbad\ngood\n")
     assert run.on.states() == ["succeeded", "failed", "succeeded"]
     assert run.on.started() == [1, 2, 3]
-    assert (done.added, done.failures, done.skipped, done.refused) == (3, 1, 0, 0)
+    assert (done.added, done.failures, done.succeeded_before, done.refused) == (3, 1, 0, 0)
 
 
 def test_a_line_that_cannot_run_is_told_and_the_others_run(run: Run) -> None:
@@ -146,12 +157,23 @@ def test_a_job_that_has_the_terminal_sees_to_ctrl_c_itself_and_sigterm_is_passed
     assert (done.interrupts, run.on.states()) == (0, ["killed"])
 
 
+def test_ctrl_c_that_was_sent_to_the_run_alone_reaches_the_command(run: Run) -> None:
+    done = run("minds\n", in_terminal=True, at={5: lambda: run.on.signals.send_to_one(SIGINT)})
+    assert run.on.orders() == ["start 1", "signal 1 2"]
+    assert (done.interrupts, run.on.states()) == (0, ["failed"])
+
+
+def test_ctrl_c_to_a_list_is_not_passed_on(run: Run) -> None:
+    done = run("minds\n", at={5: lambda: run.on.signals.send_to_one(SIGINT)})
+    assert (done.interrupts, run.on.orders(), run.on.states()) == (1, ["start 1"], ["succeeded"])
+
+
 def test_a_run_that_goes_on_skips_what_succeeded_and_repeats_what_failed(run: Run) -> None:
     run("good\nbad\ngood\n", max_failures=1)
     done = run("good\nbad\ngood\n", resume=True)
     assert run.on.states() == ["succeeded", "failed", "succeeded"]
     assert run.on.started() == [1, 2, 2, 3]
-    assert (done.skipped, done.added) == (1, 2)
+    assert (done.succeeded_before, done.added) == (1, 2)
 
 
 def test_what_is_no_longer_in_the_list_does_not_start(run: Run) -> None:
@@ -160,6 +182,49 @@ def test_what_is_no_longer_in_the_list_does_not_start(run: Run) -> None:
     assert run.on.states() == ["failed", "succeeded", "skipped"]
     told = [event.detail for event in JobStoryStore(run.on.database).events(3)]
     assert "no longer in the list of commands" in told
+
+
+def piped() -> tuple[int, Callable[[str], Callable[[], Any]], Callable[[], None]]:
+    """A pipe, what writes into it, and what ends it."""
+    fd, end = os.pipe()
+    return fd, lambda text: lambda: os.write(end, text.encode()), lambda: os.close(end)
+
+
+def test_a_job_does_not_start_before_its_line_has_come_again(run: Run) -> None:
+    run("bad\ngood\ngood\n", max_failures=1)
+    fd, writes, ends = piped()
+    done = run(fd, resume=True, at={100: writes("good\n"), 200: writes("bad\n"), 300: ends})
+    assert run.on.started() == [1, 2, 1]
+    assert (run.on.states(), done.skipped) == (["failed", "succeeded", "skipped"], 1)
+    assert run.events[1:] == [("unread", 2)]
+
+
+def test_new_lines_of_a_pipe_that_never_ends_start_at_once(run: Run) -> None:
+    run("bad\ngood\n", max_failures=1)
+    fd, writes, ends = piped()
+    done = run(fd, resume=True, at={100: writes("hears\n"), 150: run.sends(SIGINT)})
+    ends()
+    assert (run.on.started(), run.on.states()) == ([1, 3], ["failed", "queued", "succeeded"])
+    assert (done.skipped, done.unlisted) == (0, 1), "the list has not ended: nobody knows whether its line is gone"
+
+
+def test_a_list_with_a_wrong_line_drops_no_job_and_starts_none_that_it_does_not_have(run: Run) -> None:
+    run("bad\ngood\ngood\n", max_failures=1)
+    done = run("wrong\ngood\n", resume=True)
+    assert run.on.states() == ["failed", "succeeded", "queued"]
+    assert (done.skipped, done.unlisted, run.accepted) == (0, 1, False)
+    assert run.events[-1] == ("unlisted", (1, False))
+    run("good\n", resume=True)
+    assert (run.on.states(), run.accepted) == (["failed", "succeeded", "skipped"], True)
+
+
+def test_a_list_that_is_read_otherwise_and_has_no_known_line_drops_no_job(run: Run) -> None:
+    run("bad\ngood\n", max_failures=1)
+    run("good;good\n", resume=True, reads_otherwise=True)
+    assert (run.on.states(), run.accepted) == (["failed", "queued", "succeeded"], False)
+    assert run.events[-1] == ("unlisted", (1, True))
+    run("bad\n", resume=True, reads_otherwise=True)
+    assert (run.on.states(), run.accepted) == (["failed", "skipped", "succeeded"], True)
 
 
 def test_without_a_list_all_that_did_not_succeed_runs_again(run: Run) -> None:

@@ -127,7 +127,7 @@ def test_a_run_reads_its_list_and_is_remembered_by_it(sessions: Sessions) -> Non
 def test_a_run_that_is_resumed_runs_only_what_did_not_succeed(sessions: Sessions) -> None:
     sessions.play("good\nbad\n")
     run = sessions.play("good\nbad\n", resume=LAST)
-    assert (run.skipped, run.added) == (1, 1)
+    assert (run.succeeded_before, run.added) == (1, 1)
     assert sessions.dry.orders() == ["start 2"]
     assert len(sessions.hosts()) == 1, "it is the same run"
 
@@ -147,7 +147,7 @@ def test_a_run_without_a_list_is_resumed_with_all_its_jobs(sessions: Sessions, m
     run.close()
     run = sessions.play(resume="piped")
     assert run.source is None, "standard input is another one by now"
-    assert (run.skipped, run.added, sessions.dry.orders()) == (1, 1, ["start 1"])
+    assert (run.succeeded_before, run.added, sessions.dry.orders()) == (1, 1, ["start 1"])
 
 
 def test_a_resumed_run_keeps_its_seats_unless_others_are_chosen(sessions: Sessions) -> None:

@@ -34,15 +34,20 @@ class Heard:
         self.clock, self.link = HandClock(), HandLink()
         self.reactor = HandReactor(self.clock)
         self.count = 0
+        self.alone = 0
         self.is_watched = True
         self.raised: list[int] = []
         monkeypatch.setattr(self.reactor, "watch", lambda _fd, call: setattr(self, "hear", call))
         monkeypatch.setattr(self.reactor, "unwatch", lambda _fd: setattr(self, "is_watched", False))
         monkeypatch.setattr(signal, "raise_signal", self.raised.append)
-        HostSignals(self.reactor, self.link, lambda: self.clock.now().mono).on(INT, self._count)  # type: ignore[arg-type]
+        signals = HostSignals(self.reactor, self.link, lambda: self.clock.now().mono)  # type: ignore[arg-type]
+        signals.on(INT, self._count, self._note_alone)
 
     def _count(self) -> None:
         self.count += 1
+
+    def _note_alone(self) -> None:
+        self.alone += 1
 
     def by_keeper(self, number: int | None = INT) -> None:
         self.link.told.append(number)
@@ -96,6 +101,16 @@ def test_what_the_keeper_did_not_get_was_sent_to_the_host_alone(heard: Heard) ->
     heard.by_keeper(0)  # that is all
     heard.by_keeper()
     assert heard.count == 2
+
+
+@pytest.mark.parametrize("ways", [["directly"], ["by_keeper"], ["directly", "by_keeper"], []])
+def test_what_was_sent_to_one_process_is_known_once_no_copy_can_come(heard: Heard, ways: list[str]) -> None:
+    for way in ways:
+        getattr(heard, way)()
+    assert heard.alone == 0
+    heard.later(COPY_S)
+    heard.by_keeper(0)
+    assert heard.alone == (len(ways) == 1)
 
 
 def test_an_answer_to_an_earlier_question_settles_nothing(heard: Heard) -> None:

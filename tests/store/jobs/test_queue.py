@@ -42,6 +42,15 @@ def test_what_is_left_waits_for_a_device_or_something_else_or_has_an_attempt(she
     assert sorted(shelf.tick.queue.unfinished()) == [(started, State.STARTING), (3, State.QUEUED), (held, State.QUEUED)]
 
 
+def test_jobs_that_are_withheld_are_neither_at_the_head_nor_left(shelf: Shelf) -> None:
+    first, second, third = shelf.add("a", "b", "c")
+    queue = shelf.tick.queue
+    assert [job.id for job in queue.eligible(1, without={first, third})] == [second]
+    assert queue.eligible(10, without={first, second, third}) == []
+    assert queue.is_unfinished({first, third})
+    assert not queue.is_unfinished({first, second, third})
+
+
 def cost_of(shelf: Shelf, holds: Callable[[], bool]) -> int:
     """How much SQLite does for a question."""
     steps: list[int] = []

@@ -46,6 +46,16 @@ def existing_folder(cwd: str | os.PathLike[str] | None) -> str:
     return path
 
 
+def folder_to_make(path: str) -> str:
+    """This path. The folder is made when the job starts, so only folders may be there and above."""
+    there = path
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
+        raise UsageError(f"The folder {path} cannot be created: {there} is not a folder. Choose another.")
+    return path
+
+
 def recipe_here(
     cwd: str,
     command: str,

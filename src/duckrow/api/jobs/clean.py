@@ -29,19 +29,20 @@ def old_jobs(client: Client, older_than_s: float) -> list[int]:
 
 def left_by_runs(client: Client, name: str | None = None, before: float = math.inf) -> list[int]:
     """Queued jobs of runs that have ended. `name`: only of this run."""
-    if name is not None:
-        _must_have_ended(client, name)
+    only = None if name is None else _ended_run(client, name)
     store = ControlStore(client.database)
-    runs = [run for run in ended_runs(client) if name in (None, run.name)]
+    runs = [run for run in ended_runs(client) if only in (None, run.host_id)]
     return [job_id for run in runs for job_id in store.waiting_of(run.host_id, min(before, _EVER))]
 
 
-def _must_have_ended(client: Client, name: str) -> None:
+def _ended_run(client: Client, name: str) -> int:
+    """The run with this name or number; of several with the name the newest."""
     run = client.hosts.run_named(name)
     if run is None:
         raise NotFoundError(f"There is no run {name}. `duckrow ls` names those that have ended and left jobs.")
     if is_alive(client.folder, run.id):
         raise ConflictError(f"{name} is still running. Press Ctrl-C there, or kill its jobs.")
+    return run.id
 
 
 def clean(client: Client, ids: Sequence[int]) -> list[int]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from duckrow.api.calls.interpreter import module_command
+from duckrow.core.devices.inventory import as_options
 
 Event = Mapping[str, Any]
 
@@ -38,8 +39,8 @@ def run_jobs(
     program is killed, the run continues.
     """
     reading, writing = os.pipe()
-    devices = [f"--devices={token}" for token in gpus]
-    command = module_command("duckrow", "run", "--format=json", f"--events=/dev/fd/{writing}", *devices, *options)
+    more = [*as_options(gpus), *options]
+    command = module_command("duckrow", "run", "--format=json", f"--events=/dev/fd/{writing}", *more)
     with open(reading, encoding="utf-8") as events, _signals_passed_on() as pass_on:
         try:
             with open(list_file, "w", encoding="utf-8") as file:

@@ -67,11 +67,11 @@ def unattended(session: Session, ids: Sequence[int]) -> list[str]:
     begun = sum(sum(states.values()) for states in dead.values()) - sum(waiting.values())
     # Any living host takes over running jobs.
     unseen = bool(begun) and not session.living_hosts()
-    here = _in_words({host: count for host, count in waiting.items() if count}, unseen)
+    here = _in_words(session, {host: count for host, count in waiting.items() if count}, unseen)
     return here + standing_still(session, on_clusters)
 
 
-def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
+def _in_words(session: Session, waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
     sentences = []
     if unseen or any(host.id == DAEMON for host in waiting):
         sentences.append(
@@ -81,6 +81,6 @@ def _in_words(waiting: Mapping[HostRow, int], unseen: bool) -> list[str]:
         if host.id != DAEMON:
             sentences.append(
                 f"The run {host.name} has ended and {plural(count, 'job')} did not start. "
-                f"Still waiting. Type: {what_to_type(host.name, host.source)}"
+                f"Still waiting. Type: {what_to_type(session.hosts.handle(host.id, host.name), host.source)}"
             )
     return sentences

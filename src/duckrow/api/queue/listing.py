@@ -152,25 +152,25 @@ class EndedRun(NamedTuple):
     name: str
     jobs: int
     continued_by: str  # the command; empty: it cannot be continued
-
-    @property
-    def dropped_by(self) -> str:
-        return drop_command(self.name)
+    dropped_by: str
 
 
 def ended_runs(client: Client) -> list[EndedRun]:
     """Oldest first."""
     waiting = WaitingStore(client.database)
     ended = [host for host in waiting.hosts() if host.kind == "run" and not is_alive(client.folder, host.id)]
-    return [
-        EndedRun(run.id, run.name, waiting.count([run.id]), continue_command(run.name, run.source)) for run in ended
-    ]
+    found = []
+    for run in ended:
+        handle = client.hosts.handle(run.id, run.name)
+        continued_by, dropped_by = continue_command(handle, run.source), drop_command(handle)
+        found.append(EndedRun(run.id, run.name, waiting.count([run.id]), continued_by, dropped_by))
+    return found
 
 
 def left_job_command(client: Client, job_id: int) -> str:
     """What to type about a job that its run left behind."""
     run = client.hosts.get(client.jobs.owners([job_id])[job_id])
-    return what_to_type(run.name, run.source)
+    return what_to_type(client.hosts.handle(run.id, run.name), run.source)
 
 
 def waits_for_daemon(client: Client) -> bool:

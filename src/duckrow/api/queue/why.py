@@ -83,6 +83,7 @@ def why(client: Client, job_id: int) -> list[str]:
         ("its array", limits.get(f"array:{facts.array_id}"), of_array),
     ]
     full = [(what, most, running) for what, most, running in scopes if most is not None and running >= most]
+    handle = client.hosts.handle(host.id, host.name)
     return explain(
         WaitingJob(
             ask=predicted_ask(facts.gpus, facts.needs, peaks, here)._replace(together=_together(client, facts, here)),
@@ -94,7 +95,7 @@ def why(client: Client, job_id: int) -> list[str]:
             paused="" if "" in pauses else facts.project if facts.project in pauses else None,
             waits_for=tuple(row for row in store.dependencies_of(job_id) if not row.met),
             limit=full[0] if full else None,
-            ended_run=((host.name, what_to_type(host.name, host.source)) if host.id != DAEMON and not alive else None),
+            ended_run=None if alive or host.id == DAEMON else (host.name, what_to_type(handle, host.source)),
             daemon_runs=alive,
             seats=tuple(seats),
             drained=drained(client.database, host.id),

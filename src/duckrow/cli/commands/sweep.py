@@ -276,11 +276,12 @@ def _print_commands(wish: WantedSweep, as_json: bool) -> int:
 
 def _run(sweeps: Sweeps, sweep: SweepRow, todo: Todo, options: JobOptions, given: SweepOptions) -> int:
     from duckrow.api.machine.settings import Settings
-    from duckrow.cli.runs.local import check_devices, run_sweep
+    from duckrow.cli.runs.local import check_devices, keeps_devices, run_sweep
 
     settings = Settings()
     with _forgotten_if_refused(sweeps, sweep):
-        offer = check_devices(given.devices, settings, given.gpu_count, options)
+        keeps = keeps_devices(sweep.id, given.devices, options)
+        offer = check_devices(given.devices, settings, given.gpu_count, options, keeps_devices=keeps)
     sweeps.leave_clusters(todo)
     specs = _prepare(sweeps, sweep, todo, options, given)
     handle = handle_of(sweeps.client, sweep)
@@ -308,10 +309,12 @@ def _dry_run(
 
         return print_script(cluster, specs, name)
     from duckrow.api.machine.settings import Settings
-    from duckrow.cli.runs.local import check_devices, dry_run_sweep
+    from duckrow.cli.runs.local import check_devices, dry_run_sweep, keeps_devices
 
-    offer = check_devices(given.devices, Settings(), given.gpu_count, options)
-    return dry_run_sweep(offer, None if sweep is None else sweep.id, specs, given.devices, options)
+    sweep_id = None if sweep is None else sweep.id
+    keeps = keeps_devices(sweep_id, given.devices, options)
+    offer = check_devices(given.devices, Settings(), given.gpu_count, options, keeps_devices=keeps)
+    return dry_run_sweep(offer, sweep_id, specs, given.devices, options)
 
 
 def _send(

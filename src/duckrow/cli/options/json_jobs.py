@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from duckrow.api.adding.job_values import existing_folder
+from duckrow.api.adding.job_values import existing_folder, folder_to_make
 from duckrow.cli.options.typed_job_options import AUTO, JobOptions
 from duckrow.core.clusters.groups import check_own_request
 from duckrow.core.devices.inventory import Seat
@@ -63,6 +63,20 @@ def spec_of_line(
         return _spec_of(job, options, gpus, seats, machine, here)
 
 
+class OwnFolders:
+    """The folders of the jobs of one list. Two jobs in one folder would write over each other's results."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, spec: JobSpec) -> JobSpec:
+        if spec.folder is not None:
+            if spec.folder in self._taken:
+                raise UsageError(f"An earlier line has the folder {spec.folder} too. Each job needs a different one.")
+            self._taken.add(spec.folder)
+        return spec
+
+
 def names_in(line: str) -> Callable[[str], str]:
     """How the fields of a job are written: those in the line as keys, the others as options."""
     return _names_in(_checked(line))
@@ -80,9 +94,10 @@ def _spec_of(
     for key in ("name", "project", "retries", "requeue_lost", "priority"):
         if key in job:
             setattr(spec, key, job[key])
-    for key in ("folder", "outfile"):
-        if key in job:
-            setattr(spec, key, os.path.abspath(os.path.join(here, job[key])))
+    if "folder" in job:
+        spec.folder = folder_to_make(os.path.abspath(os.path.join(here, job["folder"])))
+    if "outfile" in job:
+        spec.outfile = os.path.abspath(os.path.join(here, job["outfile"]))
     if "cwd" in job:
         spec.cwd = existing_folder(os.path.join(here, job["cwd"]))
     if "timeout" in job:
@@ -163,7 +178,7 @@ def _amount(value: str | int) -> int | str:
 
 def _checked(line: str) -> dict[str, Any]:
     try:
-        job = json.loads(line)
+        job = json.loads(line, object_pairs_hook=_object)
     except ValueError as error:
         why = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else error
         raise UsageError(f"This line is not JSON ({why}): {shorten(line)}") from None
@@ -177,6 +192,16 @@ def _checked(line: str) -> dict[str, Any]:
         if not isinstance(value, _KINDS[key]) or not _is_possible(key, value):
             raise UsageError(f"The '{key}' of a job cannot be {shorten(repr(value))}.")
     return job
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a key that is written twice, JSON would keep only the last value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise UsageError(f"The key '{shorten(twice)}' stands twice in this line. Omit one of them.")
+    return found
 
 
 def _is_possible(key: str, value: Any) -> bool:

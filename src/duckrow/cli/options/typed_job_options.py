@@ -63,7 +63,8 @@ class JobOptions:
     def needs(
         self, cwd: str, command: str, pattern: str | None = None, point: Mapping[str, Any] | None = None
     ) -> Needs:
-        if not (self.by_memory or self.cpus or self.mem or self.mem_limit or self.memory_params):
+        asks_machine = self.cpus is not None or self.mem is not None or self.mem_limit
+        if not (self.by_memory or asks_machine or self.memory_params):
             return NO_NEEDS
         if self.pack and self.gpu_mem not in (None, AUTO):
             raise FieldError("Either --pack, which learns what a job needs, or {gpu_mem} with a size.")

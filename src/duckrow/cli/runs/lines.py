@@ -61,10 +61,11 @@ def spec_maker(
     """
     if given.form != "json":
         return options.spec_maker(given.gpu_count)
-    from duckrow.cli.options.json_jobs import spec_of_line
+    from duckrow.cli.options.json_jobs import OwnFolders, spec_of_line
 
     options, here = replaced(options, cwd=existing_folder(options.cwd)), os.getcwd()
-    return lambda line: spec_of_line(line, options, given.gpu_count, seats, machine, here)
+    folders = OwnFolders()
+    return lambda line: folders.take(spec_of_line(line, options, given.gpu_count, seats, machine, here))
 
 
 def replaced(options: JobOptions, **values: Any) -> JobOptions:

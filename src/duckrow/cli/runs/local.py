@@ -17,7 +17,7 @@ from duckrow.cli.runs.lines import all_commands, refuse_program, replaced, spec_
 from duckrow.cli.views.run_events import Announcer, EventWriter, Watchers, open_events
 from duckrow.cli.views.run_view import RunView, make_view
 from duckrow.core.devices.device import describe_devices
-from duckrow.core.devices.inventory import as_ranges
+from duckrow.core.devices.inventory import as_ranges, gpus_in
 from duckrow.core.devices.needs import ask_of, check_needs
 from duckrow.core.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from duckrow.core.jobs.command_list import CommandList
@@ -34,6 +34,7 @@ from duckrow.scheduler.hosts.run_session import (
     offer_of_earlier,
     open_run,
     open_sweep,
+    words_to_resume,
 )
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
@@ -59,6 +60,7 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
             file, given = None, given._replace(resumed=file)
         earlier = find_earlier(str(given.resumed), file)
         given = given.or_as(earlier.form)
+        options = replaced(options, name=options.name or earlier.chosen_name)  # of the jobs of new lines
     offer = check_devices(
         given.devices,
         settings,
@@ -67,6 +69,7 @@ def run_commands(file: str | None, given: RunOptions, options: JobOptions, words
         fill=given.fill,
         ask_sizes=given.form == "json",  # a line may request memory
         quiet=given.as_written,
+        keeps_devices=earlier is not None,
     )
     given = given._replace(watch=given.watch.with_settings(settings))
     if words is not None:
@@ -88,8 +91,12 @@ def check_devices(
     fill: bool = False,
     ask_sizes: bool = False,
     quiet: bool = False,
+    keeps_devices: bool = False,
 ) -> Offer:
-    """The devices from the options or the settings; a job must fit on one."""
+    """The devices from the options or the settings; a job must fit on one.
+
+    `keeps_devices`: it continues an earlier run, which may have had other devices than there are without it.
+    """
     chosen = typed.with_settings(settings)
     offer = offer_of(
         chosen.devices or None,
@@ -107,11 +114,28 @@ def check_devices(
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job can ever start. {why_not}")
-    if chosen.policy.prefer or options.asks_for_memory:
+    if not gpus_in(offer.seats):
+        if not (keeps_devices or quiet):
+            _check_without_gpus(offer, typed, options)
+    elif chosen.policy.prefer or options.asks_for_memory:
         _check_named_gpus(offer, options, are_typed=bool(typed.devices))
     for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
+
+
+def _check_without_gpus(offer: Offer, typed: DeviceOptions, options: JobOptions) -> None:
+    """What was typed about GPUs is not ignored in silence: a script may be for machines with and without them."""
+    if not (options.pack or typed.jobs_per_gpu or any(value is not None for value in typed.knobs.values())):
+        return
+    from duckrow.core.devices.typed_devices import preferred_elsewhere, without_meaning
+
+    elsewhere = preferred_elsewhere(offer.seats, offer.machine)
+    if elsewhere:
+        raise UsageError(elsewhere)
+    note = without_meaning(typed.knobs, typed.jobs_per_gpu, options.pack)
+    if note:
+        say(f"duckrow: {note}")
 
 
 def _check_named_gpus(offer: Offer, options: JobOptions, are_typed: bool) -> None:
@@ -170,7 +194,7 @@ def _run_list(
         run.start_one_by_one()
     if run.source is not None and run.source.is_terminal:
         say("duckrow: reading commands from the terminal, one per line. End with Ctrl-D.")
-    return _see_through(run, view, given.watch.table, () if given.once else _again(run), given.once)
+    return _see_through(run, view, given.watch.table, list if given.once else _again(run, file), given.once)
 
 
 def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) -> None:
@@ -190,29 +214,31 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
         say("duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G")
 
 
-def _again(run: ForegroundRun) -> list[str]:
-    """The command that runs the unsuccessful jobs again. It keeps the devices, and how the list is read."""
-    row = run.loop.host.previous
-    return ["duckrow", "run", *(["--resume", os.path.relpath(row.source)] if row.source else [f"--resume={row.name}"])]
+def _again(run: ForegroundRun, file: str | None) -> Callable[[], list[str]]:
+    """At its end, the command that runs the unsuccessful jobs again. It keeps the devices, and how the list is read."""
+    here = os.getcwd()  # a run changes folders
+    list_file = os.path.join(here, file) if file and file != "-" else file
+    return lambda: ["duckrow", "run", *words_to_resume(run, list_file, here)]
 
 
 def _see_through(
-    run: ForegroundRun, view: RunView, wants_table: bool | None, again: Sequence[str], once: bool = False
+    run: ForegroundRun, view: RunView, wants_table: bool | None, again: Callable[[], Sequence[str]], once: bool = False
 ) -> int:
     """Run everything and print the summary; returns the exit code.
 
-    `again`: the words of the command that runs unsuccessful jobs again. `once`: jobs that did not start are not kept
-    for that.
+    `again` gives the words of the command that runs unsuccessful jobs again. `once`: jobs that did not start are not
+    kept for that.
     """
     view.open()
     try:
         run.go(view.pulse_s, view.pulse)
         if once:
             run.drop_rest()
+        words = again() if view.report.failed or _left(run, view) else ()
     finally:
         view.close()
         run.close()
-    _summarise(run, view, wants_table, again)
+    _summarise(run, view, wants_table, words)
     if run.interrupts:
         return EXIT_INTERRUPTED
     return EXIT_FAILED if view.report.failed or run.refused or _left(run, view) else EXIT_OK
@@ -242,7 +268,12 @@ def run_sweep(
     )
     view.attach(run)
     run.by_memory = options.by_memory
-    return _see_through(run, view, watch.table, again)
+    return _see_through(run, view, watch.table, lambda: again)
+
+
+def keeps_devices(sweep_id: int | None, devices: DeviceOptions, options: JobOptions) -> bool:
+    """Whether the sweep runs on the devices of an earlier run of it."""
+    return sweep_id is not None and offer_of_earlier(sweep_id, _chosen(devices, options)) is not None
 
 
 def dry_run_sweep(
@@ -258,7 +289,7 @@ def _chosen(typed: DeviceOptions, options: JobOptions) -> OtherDevices:
 
 
 def _left(run: ForegroundRun, view: RunView) -> int:
-    return max(run.added - view.report.finished, 0)
+    return max(run.added - view.report.finished, 0) + run.unlisted
 
 
 def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, again: Sequence[str]) -> None:
@@ -270,16 +301,18 @@ def _summarise(run: ForegroundRun, view: RunView, wants_table: bool | None, agai
         with Client() as client:
             print_jobs(client.of_host(run.host_id))
         sys.stdout.flush()
-    if run.source is not None and not run.added + run.skipped + run.refused and not run.interrupts:
+    known = run.added + run.succeeded_before + run.refused + run.skipped
+    if run.source is not None and not known and not run.interrupts:
         say("duckrow: there was no command to run: blank lines and lines that begin with # do not count.")
     left = _left(run, view)
-    say(f"duckrow: {report.headline(time.monotonic() - view.began_mono, left, run.skipped, run.refused)}")
+    elapsed_s = time.monotonic() - view.began_mono
+    say(f"duckrow: {report.headline(elapsed_s, left, run.succeeded_before, run.refused, run.skipped)}")
     shared = _packing(run, view)
     if shared:
         say(f"duckrow: {shared}")
     for line in report.failure_lines():
         say(line)
-    if again and (report.failed or left):
+    if again:
         from shlex import join  # most runs need none
 
         say(f"duckrow: to run again what did not succeed: {join(again)}")

@@ -136,7 +136,7 @@ def watch_runs(client: Client, ids: Sequence[int], view: RunView, max_failures: 
     finally:
         view.close()
     left = len(ids) - view.report.finished
-    say(f"duckrow: {view.report.headline(time.monotonic() - view.began_mono, left, 0, 0)}")
+    say(f"duckrow: {view.report.headline(time.monotonic() - view.began_mono, left)}")
     for line in view.report.failure_lines():
         say(line)
     if view.report.failed:

@@ -71,7 +71,10 @@ class Report:
     def failed(self) -> int:
         return self.finished - self.outcomes[Outcome.SUCCEEDED]
 
-    def headline(self, elapsed_s: float, left: int, skipped: int, refused: int) -> str:
+    def headline(
+        self, elapsed_s: float, left: int, succeeded_before: int = 0, refused: int = 0, skipped: int = 0
+    ) -> str:
+        """`skipped`: without an attempt, as they were no longer wanted."""
         parts = [f"{self.outcomes[Outcome.SUCCEEDED]} succeeded"]
         parts += [
             f"{count} {outcome}"
@@ -80,8 +83,10 @@ class Report:
         ]
         if refused:
             parts.append(f"{refused} refused")
+        if succeeded_before:
+            parts.append(f"{succeeded_before} succeeded earlier")
         if skipped:
-            parts.append(f"{skipped} succeeded earlier")
+            parts.append(f"{skipped} skipped")
         if left:
             parts.append(f"{left} not started")
         return f"{', '.join(parts)}, in {format_duration(elapsed_s)}."

@@ -97,6 +97,13 @@ class RunView(Observer):
             self.tell(f"{project or 'everything'} is paused, so nothing starts. To continue: {resume_command(project)}")
         elif what == "waiting":
             self.tell(f"waiting: {'; '.join(detail)}. `duckrow ls` shows what runs, `duckrow gpus` who has the GPUs.")
+        elif what == "unread":
+            self.tell(
+                f"{plural(detail, 'waiting job')} of this run: each starts when its line has been read, and is "
+                "skipped if the list ends without it."
+            )
+        elif what == "unlisted":
+            self.tell(_unlisted(*detail))
         elif what == "gave-up":
             self.tell(f"{plural(detail, 'failure')}: starting nothing more, {running} still running.")
         elif what == "interrupted" and detail == 1:
@@ -105,6 +112,17 @@ class RunView(Observer):
             self.tell(f"starting nothing more{rest}")
         elif what == "interrupted" and detail == 2:
             self.tell(f"stopping {plural(running, 'running job')}. Press Ctrl-C again to kill {them} at once.")
+
+
+def _unlisted(waiting: int, reads_otherwise: bool) -> str:
+    """About a list that a run was resumed with, and that cannot be what was meant."""
+    kept = f"{plural(waiting, 'waiting job')} of this run: not found in the list, and kept. " if waiting else ""
+    if reads_otherwise:
+        return (
+            f"{kept}The list was read with another --format or --delimiter than before, which is not remembered. If "
+            "that was wrong, resume without it."
+        )
+    return f"{kept}Fix the lines that were refused, and resume again."
 
 
 class FollowView(RunView):

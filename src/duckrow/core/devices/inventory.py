@@ -46,6 +46,34 @@ def looks_like_devices(token: str) -> bool:
     return re.fullmatch(_DEVICE_TOKEN, token) is not None
 
 
+def refuse_no_device(tokens: Sequence[str]) -> None:
+    """An empty word beside GPUs is a CPU slot. By itself, it is a shell variable without a value."""
+    if tokens and not any(tokens):
+        raise UsageError(
+            "--devices '' names no GPU: is a shell variable empty? Name GPUs: --devices 0,1. For CPU slots: --slots 2. "
+            "For all GPUs, omit --devices."
+        )
+
+
+def as_options(groups: Sequence[str]) -> list[str]:
+    """How a program names its places: groups of GPUs, an empty one for a CPU slot."""
+    if groups and not any(groups):
+        return [f"--slots={len(groups)}"]
+    return [f"--devices={group}" for group in groups]
+
+
+def _refuse_other_words(tokens: Sequence[str]) -> None:
+    for token in tokens:
+        if looks_like_devices(token):
+            continue
+        if ":" in token:
+            raise UsageError(f"'{token}' does not name GPUs. A size is written as in 0:24G, 0:24.5G or 0:24000M.")
+        raise UsageError(
+            f"'{token}' does not name GPUs. Write --devices 0,1,2 (one job each), --devices 0+1 (one job on both) "
+            "or --devices all."
+        )
+
+
 def names_one_gpu(token: str) -> bool:
     return re.fullmatch(GPU_NAME, token) is not None
 
@@ -81,6 +109,7 @@ def as_ranges(names: Sequence[str]) -> str:
 
 def split_sizes(tokens: Sequence[str]) -> tuple[list[str], dict[str, int]]:
     """`0:24G,1:24G`: the tokens without the sizes, and the memory of each device that has one, in MB."""
+    _refuse_other_words(tokens)  # as they were typed
     sizes: dict[str, int] = {}
 
     def without_size(match: re.Match[str]) -> str:
@@ -106,12 +135,7 @@ def parse_gpus(tokens: Sequence[str], jobs_per_gpu: int = 1, all_gpus: Sequence[
     """
     if jobs_per_gpu < 1:
         raise UsageError(f"--jobs-per-gpu {jobs_per_gpu} leaves no place to run on. Use 1 or more.")
-    for token in tokens:
-        if not looks_like_devices(token):
-            raise UsageError(
-                f"'{token}' does not name GPUs. Write --devices 0,1,2 (one job each), --devices 0+1 (one job on both) "
-                "or --devices all."
-            )
+    _refuse_other_words(tokens)
     tokens = [expand_ranges(token) for token in tokens]
     if len(tokens) == 1 and tokens[0] == "all":
         if not all_gpus:

@@ -6,18 +6,35 @@ from collections.abc import Mapping, Sequence
 
 from duckrow.core.devices.inventory import Seat, as_ranges, gpus_in
 from duckrow.core.devices.machine import Machine
+from duckrow.core.devices.policy import KNOBS
 from duckrow.core.units import format_mb
+
+TYPE_CHECKING = False  # that of typing takes longer to load than this module
+if TYPE_CHECKING:
+    from typing import Any
 
 _FOR_EXAMPLE = "24G"
 
 
 def preferred_elsewhere(seats: Sequence[Seat], machine: Machine) -> str | None:
-    """Which preferred GPUs are not among those to use. On a machine without GPUs, there is nothing to prefer."""
+    """Which preferred GPUs are not among those to use."""
     gpus = gpus_in(seats)
     elsewhere = [name for name in machine.policy.prefer if name not in gpus]
-    if not gpus or not elsewhere:
+    if not elsewhere:
         return None
+    if not gpus:
+        return f"--prefer {','.join(elsewhere)}: there is no GPU here. Omit it, or name GPUs: --devices 0,1."
     return f"--prefer {','.join(elsewhere)}: not among the GPUs to use, which are {as_ranges(gpus)}."
+
+
+def without_meaning(knobs: Mapping[str, Any], jobs_per_gpu: int | None, packs: bool) -> str | None:
+    """Which typed options change nothing where there is no GPU. `knobs`: by option; None: not typed."""
+    typed = [knob.flag for knob in KNOBS.values() if knob.option != "share_gpus" and knobs[knob.option] is not None]
+    typed += ["--jobs-per-gpu"] if jobs_per_gpu is not None else []
+    typed += ["--pack"] if packs else []
+    if not typed:
+        return None
+    return f"there is no GPU here, so {' and '.join(typed)} {'changes' if len(typed) == 1 else 'change'} nothing."
 
 
 def left_out_by_size(seats: Sequence[Seat], machine: Machine, chosen_by: str = "") -> str | None:

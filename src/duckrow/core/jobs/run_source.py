@@ -24,20 +24,20 @@ def never_resumed(source: str) -> str:
     return f"{_NOT_RESUMED}{source}"
 
 
-def continue_command(name: str, source: str) -> str:
-    """What continues a run that has ended; empty: nothing does."""
+def continue_command(handle: str, source: str) -> str:
+    """What continues a run that has ended; empty: nothing does. `handle`: what finds it, its name or its number."""
     if source.startswith(_NOT_RESUMED):
         return ""
     if is_of_sweep(source):
         return f"duckrow sweep --resume --name {source.removeprefix(_OF_SWEEP)}"
-    return f"duckrow run --resume={name}"
+    return f"duckrow run --resume={handle}"
 
 
-def drop_command(name: str) -> str:
+def drop_command(handle: str) -> str:
     """What drops the jobs that a run left behind."""
-    return f"duckrow clean --run {name}"
+    return f"duckrow clean --run {handle}"
 
 
-def what_to_type(name: str, source: str) -> str:
+def what_to_type(handle: str, source: str) -> str:
     """About jobs that a run left behind, where there is room for one command."""
-    return continue_command(name, source) or f"{drop_command(name)}, which drops it"
+    return continue_command(handle, source) or f"{drop_command(handle)}, which drops it"

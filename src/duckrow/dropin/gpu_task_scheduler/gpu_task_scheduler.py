@@ -22,7 +22,8 @@ from duckrow.dropin.gpu_task_scheduler.temporary import TaskCalls
 _NAMED = 20  # failed tasks that are listed
 # Whatever the settings say for other runs: here the slots come from the configuration, and tasks have logs. Tasks that
 # have not run will run when the script is started again.
-_OPTIONS = ["--jobs-per-gpu=1", "--no-follow", "--no-table", "--once", "--share-gpus"]
+_ONE_EACH = ["--jobs-per-gpu=1"]
+_OPTIONS = ["--no-follow", "--no-table", "--once", "--share-gpus"]
 
 
 class GPUTaskScheduler:
@@ -92,7 +93,11 @@ class GPUTaskScheduler:
                 _make_ready(task)
             calls.needed = True
             code = run_jobs(
-                jobs, calls.list_file, [gpus.replace(",", "+") for gpus in self._gpus], self._note, _OPTIONS
+                jobs,
+                calls.list_file,
+                [gpus.replace(",", "+") for gpus in self._gpus],
+                self._note,
+                [*(_ONE_EACH if any(self._gpus) else ()), *_OPTIONS],
             )
             calls.needed = code != EXIT_OK
         return code

@@ -17,13 +17,14 @@ class CommandSource:
     """Reads without ever waiting; hands on each batch of complete commands."""
 
     def __init__(self, fd: int, reader: CommandReader, take: Callable[[CommandList], None]) -> None:
-        self._fd = fd
+        self.fd = fd
         self._reader = reader
         self._take = take
         self._bytes = b""
         self.is_file = stat.S_ISREG(os.fstat(fd).st_mode)
         self._reactor: Reactor | None = None
         self.ended = False
+        self.is_whole = False  # it was read to its end
         self.is_terminal = os.isatty(fd)
 
     def attach(self, reactor: Reactor) -> None:
@@ -32,7 +33,7 @@ class CommandSource:
             self._read()
         else:
             try:
-                reactor.watch(self._fd, self._read)
+                reactor.watch(self.fd, self._read)
             except OSError:  # /dev/null and similar files are always readable and cannot be watched
                 self.is_file = True
                 self._read()
@@ -42,16 +43,17 @@ class CommandSource:
         if not self.ended:
             self.ended = True
             if self._reactor is not None and not self.is_file:
-                self._reactor.unwatch(self._fd)
+                self._reactor.unwatch(self.fd)
 
     def _read(self) -> None:
         if self.ended or self._reactor is None:
             return
         try:
-            data = os.read(self._fd, _CHUNK_BYTES)
+            data = os.read(self.fd, _CHUNK_BYTES)
         except OSError:  # the terminal is gone
-            data = b""
+            data = None
         if not data:
+            self.is_whole = data is not None
             self._take(self._reader.read(os.fsdecode(self._bytes), final=True))
             self.stop()
             return

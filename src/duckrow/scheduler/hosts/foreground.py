@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from duckrow.core.errors import UsageError
@@ -16,6 +15,7 @@ from duckrow.core.life.retry import Verdict
 from duckrow.core.life.states import Outcome, State
 from duckrow.scheduler.devices.neighbours import why_nothing_starts
 from duckrow.scheduler.hosts.command_source import CommandSource
+from duckrow.scheduler.hosts.earlier_jobs import EarlierJobs, KnownJob
 from duckrow.scheduler.hosts.signals import HostSignals
 from duckrow.scheduler.loop import Loop
 from duckrow.store.hosts import HostStore
@@ -32,21 +32,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SILENCE_S = 1.0  # a run that has started nothing for this long says why
 
 
-class EarlierJobs:
-    """What an interrupted run had done. Lines are matched by their text; equal lines one by one."""
-
-    def __init__(self, rows: list[tuple[int, str, str, str | None]]) -> None:
-        self._by_text: dict[str, deque[tuple[int, str, str | None]]] = {}
-        for job_id, command, state, outcome in rows:
-            self._by_text.setdefault(command, deque()).append((job_id, state, outcome))
-
-    def match(self, command: str) -> tuple[int, str, str | None] | None:
-        """(id, state, outcome) of the next earlier job with this text."""
-        matching = self._by_text.get(command)
-        return matching.popleft() if matching else None
-
-    def rest(self) -> list[tuple[int, str, str | None]]:
-        return [job for jobs in self._by_text.values() for job in jobs]
+def _do_nothing() -> None: ...
 
 
 class ForegroundRun:
@@ -69,7 +55,8 @@ class ForegroundRun:
         self.interrupts = 0
         self.hung_up = False
         self.added = 0
-        self.skipped = 0
+        self.succeeded_before = 0
+        self.skipped = 0  # queued jobs of an earlier run that are no longer wanted
         self.refused = 0
         self.failures = 0
         self.gave_up = False
@@ -77,7 +64,10 @@ class ForegroundRun:
         self.earlier: EarlierJobs | None = None
         self._told_of_pause = False
         self._told_of_wait: bool | None = False  # None: we are about to say it
+        self._reads_otherwise = False
+        self._accept: Callable[[], None] = lambda: None
         self._rerun: list[int] = []
+        self._listed: list[int] = []  # may start now
         self._skip: list[int] = []
         self._on_event = on_event
         self._in_terminal = in_terminal  # one command that has the terminal and gets Ctrl-C itself
@@ -96,6 +86,11 @@ class ForegroundRun:
     @property
     def reading(self) -> bool:
         return self.source is not None and not self.source.ended
+
+    @property
+    def unlisted(self) -> int:
+        """Queued jobs of an earlier run whose lines have not been read."""
+        return len(self.loop.state.withheld)
 
     @property
     def running(self) -> list[LiveAttempt]:
@@ -140,7 +135,7 @@ class ForegroundRun:
                 continue
             known = self.earlier.match(spec.command) if self.earlier else None
             if known is not None:
-                self._continue(*known)
+                self._continue(known)
             else:
                 self.loop.state.take_in(spec)
                 self.added += 1
@@ -155,48 +150,68 @@ class ForegroundRun:
             ours = store.queue.unfinished()
             others = [job_id for job_id, state in ours if state == State.QUEUED and job_id not in wanted]
             running = sum(state != State.QUEUED for _, state in ours)
-            store.moves.skip_queued(others, now, "no longer asked for")
+            self.skipped += store.moves.skip_queued(others, now, "no longer asked for")
             store.queue.rehost(stranded)
             for job_id in again:
                 store.reruns.rerun(job_id, now, self.host_id)
             self._jobs.add(self.host_id, specs, environment)
         self.added += len(specs) + len(wanted) + running
 
-    def resume(self, hosts: HostStore, rerun_all: bool) -> None:
-        """Continue what this host had begun. `rerun_all`: there is no list of commands to match against."""
-        self.earlier = EarlierJobs(hosts.jobs_of(self.loop.host.id))
-        if rerun_all:
-            for known in self.earlier.rest():
-                self._continue(*known)
-            self.earlier = None
-        elif self.source is not None and self.source.is_file:
-            self.loop.state.dispatch(
-                False
-            )  # until the list has been read: a job that is no longer in it must not start
+    def resume(
+        self,
+        hosts: HostStore,
+        rerun_all: bool,
+        reads_otherwise: bool = False,
+        accept: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Continue what this host had begun. `rerun_all`: there is no list of commands to match against.
 
-    def _continue(self, job_id: int, state: str, outcome: str | None) -> None:
-        if outcome == Outcome.SUCCEEDED:
-            self.skipped += 1
+        A queued job starts once its line has been read: until then, it may be one whose line has gone.
+        `reads_otherwise`: the format or the delimiter is another one than before. `accept` is called when the list has
+        been read to its end and makes sense.
+        """
+        earlier = EarlierJobs(hosts.jobs_of(self.loop.host.id))
+        if rerun_all:
+            for known in earlier.rest():
+                self._continue(known)
+            return
+        self.earlier, self._reads_otherwise, self._accept = earlier, reads_otherwise, accept
+        self.loop.state.withhold(earlier.waiting())
+
+    def _continue(self, known: KnownJob) -> None:
+        if known.outcome == Outcome.SUCCEEDED:
+            self.succeeded_before += 1
             return
         self.added += 1
-        if state == State.DONE:
-            self._rerun.append(job_id)
+        (self._rerun if known.state == State.DONE else self._listed).append(known.id)
 
     def _requeue_earlier(self) -> None:
         """Jobs of the earlier run that did not succeed go back to the queue; those no longer listed are skipped."""
         if self.earlier is not None and self.source is not None and self.source.ended:
-            self._skip = [job_id for job_id, state, _ in self.earlier.rest() if state == State.QUEUED]
+            self._end_list(self.earlier, self.source)
             self.earlier = None
-            self.loop.state.dispatch(self.starts_more)
-        if not (self._rerun or self._skip):
+        if not (self._rerun or self._listed or self._skip):
             return
         store, now = self.loop.store, time.time()
         with self.loop.database.transaction():
             for job_id in self._rerun:
                 store.reruns.rerun(job_id, now, self.loop.host.id)
-            store.moves.skip_queued(self._skip, now, "no longer in the list of commands")
-        self._rerun, self._skip = [], []
-        self.loop.state.look_again()
+            self.skipped += store.moves.skip_queued(self._skip, now, "no longer in the list of commands")
+        # All at once, so that they start in the order of the queue.
+        self.loop.state.give_back([*self._listed, *self._skip])
+        self._rerun, self._listed, self._skip = [], [], []
+
+    def _end_list(self, earlier: EarlierJobs, source: CommandSource) -> None:
+        """A job is dropped only if the whole list was read, and makes sense: else its line may be in what is left."""
+        if not source.is_whole:
+            return
+        waiting = earlier.waiting()
+        if self.refused or (self._reads_otherwise and waiting and not earlier.matched):
+            if waiting or self._reads_otherwise:
+                self._on_event("unlisted", (len(waiting), self._reads_otherwise))
+            return
+        self._skip = waiting
+        self._accept()
 
     # -- going ------------------------------------------------------------------------------------------------
 
@@ -206,6 +221,7 @@ class ForegroundRun:
         self.loop.begin()
         if self.source is not None:
             self.source.attach(self.loop.reactor)
+            self.loop.reactor.later(_SILENCE_S, self._tell_of_unread)
         while not self._over():
             self.loop.turn(pulse_s)
             self._requeue_earlier()
@@ -238,6 +254,11 @@ class ForegroundRun:
         if reasons:
             self._on_event("waiting", reasons)
 
+    def _tell_of_unread(self) -> None:
+        """Whoever resumes from a pipe that goes on sees why earlier jobs do not start."""
+        if self.reading and self.unlisted:
+            self._on_event("unread", self.unlisted)
+
     @property
     def starts_more(self) -> bool:
         return not (self.interrupts or self.gave_up)
@@ -245,7 +266,7 @@ class ForegroundRun:
     def _over(self) -> bool:
         if not self.starts_more:
             return not self.loop.state.runs_own
-        if self._rerun or self._skip or self.reading:
+        if self._rerun or self._listed or self._skip or self.reading:
             return False
         return self.loop.idle()
 
@@ -269,7 +290,8 @@ class ForegroundRun:
         for number in SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue  # `nohup duckrow run`
-            self._signals.on(number, lambda number=number: self._signalled(number))  # type: ignore[misc]
+            only_ours = self._pass_on_ctrl_c if number == signal.SIGINT else _do_nothing
+            self._signals.on(number, lambda number=number: self._signalled(number), only_ours)  # type: ignore[misc]
 
     def _signalled(self, number: int) -> None:
         if self._in_terminal and self.loop.state.live:
@@ -289,6 +311,11 @@ class ForegroundRun:
         """The terminal sent Ctrl-C to the job too, which handles it itself. SIGTERM came only to us."""
         if number == signal.SIGTERM:
             self.loop.state.end_all()
+
+    def _pass_on_ctrl_c(self) -> None:
+        """SIGINT came from a process, and only to us: the command would never hear of it."""
+        for attempt in self.running if self._in_terminal else ():
+            self.loop.engine.signal_all(attempt, signal.SIGINT)
 
     def _start_nothing_more(self) -> None:
         self.loop.state.dispatch(False)

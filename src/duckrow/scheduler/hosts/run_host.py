@@ -40,8 +40,6 @@ def begin_run(
         rows = HostStore(database)
         host_id = earlier.id if earlier else rows.add_run(*new)
         host = Host(folder, database, host_id)
-        if earlier is not None:
-            rows.note_list_form(host_id, new[-1])
     except StateError:
         link.journal.remove()
         raise

@@ -38,6 +38,7 @@ __all__ = [
     "offer_of_earlier",
     "open_run",
     "open_sweep",
+    "words_to_resume",
 ]
 
 
@@ -72,7 +73,7 @@ def open_run(
     chose (`chosen`). `form`: how the list is read, also next time.
     """
     folder = state_folder()
-    source = _source_of(file) or ("" if earlier is None else earlier.source)
+    source = earlier.source if earlier is not None and not file else _source_of(file)
     # Find every mistake before we fork. A resumed run reads standard input only if asked: without its list, all its
     # jobs would seem to be gone.
     reads = output != "terminal" and (bool(source) or earlier is None or file == "-")
@@ -86,7 +87,9 @@ def open_run(
     if fd is not None:
         run.read(fd, CommandReader(form.delimiter, form.blocks))
     if earlier is not None:
-        run.resume(HostStore(run.loop.database), rerun_all=fd is None)
+        hosts = HostStore(run.loop.database)
+        accept = partial(hosts.note_list, earlier.id, kept, form)
+        run.resume(hosts, rerun_all=fd is None, reads_otherwise=form != earlier.form, accept=accept)
     return run
 
 
@@ -197,6 +200,24 @@ def find_earlier(resume: str, file: str | None) -> HostRow:
         command = continue_command(found.name, found.source)
         raise UsageError(f"The run {found.name} is a sweep. To continue it: {command}")
     return found
+
+
+def words_to_resume(run: ForegroundRun, list_file: str | None, cwd: str) -> list[str]:
+    """What to type in this folder behind `duckrow run` to resume this run, with the list that it was given now.
+
+    `list_file`: as an absolute path; -: standard input; None: the list that it had.
+    """
+    hosts = HostStore(run.loop.database)
+    row = hosts.get(run.host_id)
+    source = row.source if list_file is None else _source_of(list_file)
+    if source and source == row.source:
+        found = hosts.run_of_file(cwd, source)
+        if found is not None and found.id == row.id:
+            return ["--resume", os.path.relpath(source, cwd)]
+    words = [f"--resume={hosts.handle(row.id, row.name)}"]
+    if source != row.source:  # it made no sense, and is not kept
+        words.append(os.path.relpath(source, cwd) if source else "-")
+    return words
 
 
 def _source_of(file: str | None) -> str:

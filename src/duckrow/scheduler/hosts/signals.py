@@ -17,16 +17,22 @@ class HostSignals:
         self._link = link
         self._now = now
         self._calls: dict[int, Callable[[], None]] = {}
+        self._when_alone: dict[int, Callable[[], None]] = {}
         self._counts: dict[int, TwiceHeard] = {}
         self._arrivals = 0
         self._arrivals_when_asked = 0
 
-    def on(self, number: int, call: Callable[[], None]) -> None:
-        """Call once for each of these signals."""
+    def on(self, number: int, call: Callable[[], None], when_alone: Callable[[], None] = lambda: None) -> None:
+        """Call once for each of these signals.
+
+        `when_alone`: what else to do once it is known that it was sent to one process, not to the whole group as by a
+        terminal. That takes a moment.
+        """
         if not self._calls:
             self._reactor.watch(self._link.fd, self._keeper_tells)
             self._link.ask()
         self._calls[number] = call
+        self._when_alone[number] = when_alone
         self._counts[number] = TwiceHeard()
         self._reactor.on_signal(number, lambda: self._heard(number))
 
@@ -62,5 +68,6 @@ class HostSignals:
 
     def _settle(self) -> None:
         if self._arrivals == self._arrivals_when_asked:
-            for count in self._counts.values():
-                count.settle()
+            for number, count in self._counts.items():
+                if count.settle():
+                    self._when_alone[number]()

@@ -75,6 +75,7 @@ class HostState:
         self.may_have_run_times = True  # somebody should ask
         self.plans: Sequence[BatchPlan] = ()  # in which order those of a batch start
         self.shunned: frozenset[int] = frozenset()  # jobs that blocked all others because of a bug in duckrow
+        self.withheld: set[int] = set()  # queued jobs of a resumed run that may no longer be wanted
         self.inbox: list[JobSpec] = []  # jobs of a run that arrived since the last tick
         self.environment: Mapping[str, str] = {}  # of the jobs in the inbox
         self.wishes = WishCursor()
@@ -283,6 +284,16 @@ class HostState:
 
     def take_in(self, job: JobSpec) -> None:
         self.inbox.append(job)
+
+    def withhold(self, job_ids: Iterable[int]) -> None:
+        """Do not start these yet."""
+        self.withheld.update(job_ids)
+        self.look_again()
+
+    def give_back(self, job_ids: Iterable[int]) -> None:
+        """They may start like any others."""
+        self.withheld.difference_update(job_ids)
+        self.look_again()
 
     def begin_with(self, environment: Mapping[str, str]) -> None:
         """The environment of the jobs that are taken in."""

@@ -97,5 +97,6 @@ class ObservePhase:
             return []
         head = self._state.queue
         if head.is_to_be_read(full):
-            head.was_read(self._store.queue.eligible(HEAD, full), full, self._state.shunned)
+            first = self._store.queue.eligible(HEAD, full, self._state.withheld)
+            head.was_read(first, full, self._state.shunned)
         return head.jobs

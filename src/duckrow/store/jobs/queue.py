@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from duckrow.core.devices.needs import Needs
 from duckrow.core.jobs.job import QueuedJob
@@ -24,15 +24,22 @@ class QueueStore:
         self._database = database
         self._host_id = host_id
 
-    def eligible(self, limit: int, full: Iterable[str] = ()) -> list[QueuedJob]:
-        """The head of the queue, without the jobs of scopes that are full."""
+    def eligible(self, limit: int, full: Iterable[str] = (), without: Collection[int] = ()) -> list[QueuedJob]:
+        """The head of the queue, without these jobs, and without those of scopes that are full."""
         if self._database.one(_SQL["is_paused"]):
             return []  # asked separately: within the query, each of a million jobs would be checked
-        values = {"host_id": self._host_id, "limit": limit, "full": json.dumps(sorted(full))}
+        values = {
+            "host_id": self._host_id,
+            "limit": limit,
+            "full": json.dumps(sorted(full)),
+            "without": json.dumps(list(without)),
+        }
         return self._database.values(QueuedJob, _SQL["eligible"], values)
 
-    def is_unfinished(self) -> bool:
-        """Whether any job of this host is not done."""
+    def is_unfinished(self, without: Collection[int] = ()) -> bool:
+        """Whether any job of this host is not done, except for these."""
+        if without:
+            return any(job_id not in without for job_id, _ in self.unfinished())
         return self._database.one(f"{_SQL['unfinished']} LIMIT 1", {"host_id": self._host_id}) is not None
 
     def unfinished(self) -> list[tuple[int, State]]:

@@ -70,15 +70,16 @@ class MoveStore:
         """End those of these jobs that are queued, all at once. Not for jobs that others wait for."""
         self._database.execute(_SQL["kill_queued"], {"ids": json.dumps(job_ids), "at": at, "detail": detail})
 
-    def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> None:
-        """Skip these jobs, except those that have started in the meantime."""
-        self._database.execute_many(
+    def skip_queued(self, job_ids: Iterable[int], at: float, detail: str) -> int:
+        """Skip these jobs, except those that have started in the meantime; returns how many were skipped."""
+        moved = self._database.execute_many(
             _SQL["finish_job"],
             [
                 {"job_id": job_id, "before": State.QUEUED, "outcome": Outcome.SKIPPED, "at": at, "detail": detail}
                 for job_id in job_ids
             ],
         )
+        return max(moved.rowcount, 0)
 
     def retry(self, job: QueuedJob, before: State, verdict: Verdict, now: Now) -> None:
         """After an attempt that is not the last."""

@@ -12,8 +12,9 @@ UPDATE hosts SET pid = :pid, process = :process, boot_id = :boot_id, started_at 
 -- name: note_kind
 UPDATE hosts SET kind = :kind WHERE id = :id
 
--- name: note_list_form
-UPDATE hosts SET list_form = :list_form WHERE id = :id AND list_form <> :list_form
+-- name: note_list
+UPDATE hosts SET source = :source, list_form = :list_form
+WHERE id = :id AND (source <> :source OR list_form <> :list_form)
 
 -- name: note_machine
 UPDATE hosts SET machine = :machine WHERE id = :id

@@ -6,6 +6,7 @@ WHERE {ready} AND host_id = :host_id
   AND project NOT IN (SELECT project FROM pauses)
   AND 'project:' || project NOT IN (SELECT value FROM json_each(:full))
   AND (array_id IS NULL OR 'array:' || array_id NOT IN (SELECT value FROM json_each(:full)))
+  AND j.id NOT IN (SELECT value FROM json_each(:without))
 ORDER BY priority DESC, position
 LIMIT :limit
 

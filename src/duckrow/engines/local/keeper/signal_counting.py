@@ -45,9 +45,11 @@ class TwiceHeard:
         self._ahead -= 1
         return not was_heard
 
-    def settle(self) -> None:
-        """No more copies are on their way. What only one of the two has heard was sent to that one alone."""
-        self._ahead = 0
+    def settle(self) -> bool:
+        """No more copies are on their way. What only one of the two has heard was sent to that one alone: whether any
+        was."""
+        ahead, self._ahead = self._ahead, 0
+        return ahead != 0
 
 
 def _is_recent(at: float | None, now: float) -> bool:
