@@ -115,7 +115,9 @@ class RunsOfRecipe:
     def _learn(self, chosen: str) -> tuple[dict[str, MemoryEffect], SeenPeaks]:
         if chosen not in self._learned:
             names = [name for name in chosen.split(",") if name]
-            effects = {name: effect_of(name, self._runs) for name in names} if names else what_decides(self._runs)
+            effects = (
+                {name: effect_of(name, self._runs, names) for name in names} if names else what_decides(self._runs)
+            )
             self._learned[chosen] = (effects, SeenPeaks.of(self._runs, effects))
         return self._learned[chosen]
 
