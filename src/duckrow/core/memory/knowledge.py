@@ -61,6 +61,11 @@ class RunsOfRecipe:
     def __len__(self) -> int:
         return len(self._runs)
 
+    @property
+    def largest_mb(self) -> int:
+        """Of those that have ended; 0: none has."""
+        return max((run.peak_mb for run in self._runs), default=0)
+
     def deciding(self, chosen: str = "") -> dict[str, MemoryEffect]:
         """`chosen`: names that a person has given, separated by commas; empty: learned from the runs."""
         return self._learn(chosen)[0]
