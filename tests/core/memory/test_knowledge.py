@@ -202,6 +202,18 @@ def test_a_number_is_judged_among_runs_that_are_alike_in_everything_else_that_de
     assert told(runs, {"size": "16", "length": "64"}, chosen="size,length") == 500 + 32 * 64
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_numbers_that_raise_memory_are_not_judged_by_their_value_alone(seed: int) -> None:
+    """A value that was never seen takes what the next larger one took, also after a random search."""
+    random = Random(seed)
+    drawn = [(random.choice([8, 16, 32, 64]), random.choice([128, 256, 512]), random.random()) for _ in range(32)]
+    runs = [
+        run(int((1000 + size * length) * random.uniform(0.98, 1.02)), size=size, length=length, lr=lr)
+        for size, length, lr in drawn
+    ]
+    assert what_decides(runs) == {"length": MemoryEffect.RISES, "size": MemoryEffect.RISES}
+
+
 @pytest.mark.parametrize("name", ["seed", "data_seed", "trainer.seed", "SEED"])
 def test_a_seed_never_decides_even_if_runs_vary_by_chance(name: str) -> None:
     runs = [run(5000, **{name: 0}), run(6000, **{name: 1})]

@@ -37,7 +37,11 @@ def what_decides(runs: Sequence[Run]) -> dict[str, MemoryEffect]:
     possible = [name for name in names if not _is_seed(name)]
     alone = [name for name in possible if _decides_alone(name, pairs)]
     certain = {name: effect_of(name, runs, alone) for name in alone}
-    return _with_those_that_tell(runs, [name for name in possible if name not in certain], certain)
+    found = _with_those_that_tell(runs, [name for name in possible if name not in certain], certain)
+    # A number that counts by its value says nothing about others: not if more of it was always more, or always less.
+    return {
+        name: effect_of(name, runs, found) if _ways(name, runs, found) else effect for name, effect in found.items()
+    }
 
 
 def _is_seed(name: str) -> bool:
