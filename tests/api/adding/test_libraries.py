@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from duckrow.api.adding.libraries import with_libraries
 from duckrow.core.jobs.job import JobSpec
 
@@ -17,6 +19,14 @@ def test_large_libraries_are_found_also_through_the_files_beside_the_script(tmp_
     (tmp_path / "model.py").write_text("from torch import nn\nimport wandb\nimport train\n")
     assert chosen(tmp_path, "python train.py --lr 0.1") == "torch,jax"
     assert chosen(tmp_path, "cd . && LR=1 python3 -u ./train.py") == "torch,jax"
+    assert chosen(tmp_path, "python -m train --lr 0.1") == "torch,jax"
+
+
+def test_a_script_below_the_home_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text("import torch\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert chosen(Path("/"), "python ~/train.py") == "torch"
+    assert chosen(Path("/"), "python $HOME/train.py") == "torch"
 
 
 def test_what_cannot_be_read_imports_nothing(tmp_path: Path) -> None:

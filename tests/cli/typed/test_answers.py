@@ -183,6 +183,14 @@ def test_show_tells_all_that_is_known(duckrow: DryDuckrow) -> None:
     assert "There is no job 77" in wrong.stderr
 
 
+def test_a_packed_job_is_not_said_to_need_a_gpu_to_itself(duckrow: DryDuckrow) -> None:
+    duckrow.up("--devices", "0,1")
+    duckrow("submit", "--pack", "--hold", "--", "python train.py")
+    duckrow("submit", "--pack", "--hold", "--gpus", "2", "--", "python train.py")
+    assert " needs as much memory of a GPU as similar jobs take" in lines_of(duckrow("show", "1").stdout)
+    assert " needs as much memory of each of 2 GPUs as similar jobs take" in lines_of(duckrow("show", "2").stdout)
+
+
 def test_errors_are_shown_once_each_the_most_frequent_first(worked: DryDuckrow) -> None:
     done = worked("logs", "--errors")
     assert done.stdout.splitlines() == [

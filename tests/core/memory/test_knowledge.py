@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -188,6 +189,37 @@ def test_a_number_of_which_more_is_not_always_more_counts_by_its_value() -> None
     runs = [run(1000, layout=1), run(9000, layout=2), run(1000, layout=3)]
     assert what_decides(runs) == {"layout": MemoryEffect.DIFFERS}
     assert told(runs, {"layout": "4"}) == 9000
+
+
+def test_a_number_is_judged_among_runs_that_are_alike_in_everything_else_that_decides() -> None:
+    """A small batch of the large model takes more than a large batch of the small one."""
+    takes_mb = {"small": 100, "large": 800}
+    runs = [run(500 + takes_mb[model] * size, size=size, model=model) for size in (8, 32) for model in takes_mb]
+    assert what_decides(runs) == {"model": MemoryEffect.DIFFERS, "size": MemoryEffect.RISES}
+    assert told(runs, {"size": "16", "model": "small"}) == 500 + 100 * 32
+    runs = [run(500 + size * length, size=size, length=length) for size in (8, 32) for length in (64, 1024)]
+    assert what_decides(runs) == {"length": MemoryEffect.RISES, "size": MemoryEffect.RISES}
+    assert told(runs, {"size": "16", "length": "64"}, chosen="size,length") == 500 + 32 * 64
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_numbers_that_raise_memory_are_not_judged_by_their_value_alone(seed: int) -> None:
+    """A value that was never seen takes what the next larger one took, also after a random search."""
+    random = Random(seed)
+    drawn = [(random.choice([8, 16, 32, 64]), random.choice([128, 256, 512]), random.random()) for _ in range(32)]
+    runs = [
+        run(int((1000 + size * length) * random.uniform(0.98, 1.02)), size=size, length=length, lr=lr)
+        for size, length, lr in drawn
+    ]
+    assert what_decides(runs) == {"length": MemoryEffect.RISES, "size": MemoryEffect.RISES}
+
+
+@pytest.mark.parametrize("name", ["seed", "data_seed", "trainer.seed", "SEED"])
+def test_a_seed_never_decides_even_if_runs_vary_by_chance(name: str) -> None:
+    runs = [run(5000, **{name: 0}), run(6000, **{name: 1})]
+    assert what_decides(runs) == {}
+    assert told(runs, {name: "7"}) == 6000
+    assert told(runs, {name: "0"}, chosen=name) == 5000
 
 
 def test_beyond_the_largest_that_was_seen_it_is_a_guess_and_far_beyond_it_is_not_known() -> None:

@@ -80,6 +80,20 @@ def test_one_that_ran_out_asks_for_less_than_the_most_of_any_run_once_others_tel
     assert asked_mb(again, known({("train", "A"): 20_000})) == 22_000  # nobody tells what decides
 
 
+def test_one_that_ran_out_does_not_keep_to_a_guess_once_others_that_took_as_much_have_ended() -> None:
+    guessed = Needs(42_000, auto=True, recipe="train", parameters=text_of({"seed": "7"}), ooms=1, ran_out_mb=20_000)
+    here = HostGpus(frozenset({"A"}), (141_000,))
+
+    def asked_mb(*ended_mb: int) -> int | None:
+        runs = RunsOfRecipe([Run({"seed": str(number)}, mb) for number, mb in enumerate(ended_mb)])
+        learned = Knowledge({("train", "A"): RecipePeak(20_000)}, lambda recipe, model: runs)
+        return predicted_ask(1, guessed.as_text(), learned, here).mb
+
+    assert asked_mb(20_000, 20_000) == with_margin(20_000)
+    assert asked_mb(8000) == 42_000  # which may be smaller ones
+    assert asked_mb() == 42_000  # 20,000 is what it had itself
+
+
 def test_a_size_that_nobody_knows_refuses_nothing() -> None:
     assert leaves_room(10**9, None)
     assert leaves_room(85, 100)

@@ -41,6 +41,10 @@ def called_with(command: str, *more: Any) -> dict[str, str]:
         ("./train 32", "/home/me/train"),
         ("python -m pkg.train --lr 1", "/home/me: python -m pkg.train"),
         ("python -u -m pkg.train", "/home/me: python -m pkg.train"),
+        ("/opt/venv/bin/python3.11 -m pkg.train", "/home/me: python -m pkg.train"),
+        ("python -m torch.distributed.run --nproc_per_node=2 train.py", "/home/me/train.py"),
+        ("bash -c 'python train.py --lr 1'", "/home/me/train.py"),
+        ("A=1 sh -lc 'cd code && python train.py' x", "/home/me/code/train.py"),
         ("python -m pkg.train --config c.py", "/home/me: python -m pkg.train"),
         ("a b c d e f", "/home/me: a b c d"),
         ("train fit 32", "/home/me: train fit"),
@@ -66,6 +70,28 @@ def test_links_are_followed_by_whoever_knows_them() -> None:
 
     assert recipe_of("/link", "python train.py", real_path=follow).recipe == "/real/train.py"
     assert recipe_of("/link", "python -m train", real_path=follow).recipe == "/real: python -m train"
+
+
+@pytest.mark.parametrize("home", ["~", "$HOME", "${HOME}"])
+@pytest.mark.parametrize("command", ["python {}/code/train.py", "cd {}/code && python train.py"])
+def test_a_script_below_the_home_folder_is_the_same_from_everywhere(home: str, command: str) -> None:
+    written = command.format(home)
+    assert recipe_of("/a", written) == recipe_of("/b", written)
+
+
+def test_a_module_is_the_script_that_lies_in_its_folder() -> None:
+    def is_file(path: str) -> bool:
+        return path in ("/code/train.py", "/code/pkg/__main__.py")
+
+    by_path = recipe_of("/", "python /code/train.py --lr 1", is_file=is_file)
+    assert recipe_of("/code", "python -m train --lr 1", is_file=is_file) == by_path
+    assert recipe_of("/", "cd /code && python3 -u -m train --lr 1", is_file=is_file) == by_path
+    assert recipe_of("/code", "python -m pkg", is_file=is_file).recipe == "/code/pkg/__main__.py"
+    assert recipe_of("/code", "python -m other", is_file=is_file).recipe == "/code: python -m other"
+
+
+def test_what_a_shell_is_told_to_run_is_taken_apart() -> None:
+    assert called_with("A=1 bash -c 'python t.py --bs 8'") == {"A": "1", "bs": "8"}
 
 
 def test_a_run_of_a_sweep_is_like_the_same_command_typed_by_hand() -> None:

@@ -26,11 +26,23 @@ def test_some_give_way_before_they_run_out_together_and_run_later(make_queue: Ma
     assert queue.states(*jobs).count("running") == 2
     stopped = [job for job in jobs if queue.state(job) == "queued"]
     assert len(stopped) == 2
-    assert sorted(_needs(queue, job).ran_out_mb for job in stopped) == [8000, 10_000]  # what they wanted next
+    assert sorted(_needs(queue, job).ran_out_mb for job in stopped) == [6000, 8000]  # what they used
     queue.passes(120)
     assert queue.states(*jobs) == ["succeeded"] * 4
     assert sorted(attempts(queue, *jobs)) == [1, 1, 2, 2]
     assert any("gave way to others that grow" in story for story in _stories(queue, stopped))
+
+
+def test_what_they_would_have_taken_next_is_not_learned_as_what_runs_take(make_queue: MakeQueue) -> None:
+    """They take all at once: to grow as much again is what nobody does."""
+    queue = make_queue(*gpus("141G"))
+    jobs = [
+        queue.add(succeeds(20, gpu_mb=((2.0, 1000), (4.0, 20_000))), gpus=1, needs=new(number)) for number in range(12)
+    ]
+    queue.passes(200)
+    assert queue.states(*jobs) == ["succeeded"] * 12
+    assert any("gave way to others that grow" in story for story in _stories(queue, jobs))
+    assert queue.database.one("SELECT max(peak_mb) FROM peaks") == 20_000
 
 
 def test_nobody_gives_way_if_all_have_room(make_queue: MakeQueue) -> None:

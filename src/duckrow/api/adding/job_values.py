@@ -66,7 +66,28 @@ def recipe_here(
     """Its recipe for memory. Links are followed, so that all paths of a script count as the same script."""
     from duckrow.core.memory.recipe import recipe_of  # most jobs request no memory
 
-    return recipe_of(cwd, command, pattern, deciding, point, os.path.realpath)
+    return recipe_of(cwd, command, pattern, deciding, point, _real_path, _is_file)
+
+
+def script_here(cwd: str, command: str) -> str | None:
+    """The path of the Python script that a command runs, also as a module; None: it runs none."""
+    from duckrow.core.memory.recipe import script_of
+
+    script = script_of(cwd, command, _is_file)
+    return None if script is None else _real_path(script)
+
+
+def _real_path(path: str) -> str:
+    return os.path.realpath(_from_home(path))
+
+
+def _is_file(path: str) -> bool:
+    return os.path.isfile(_from_home(path))
+
+
+def _from_home(path: str) -> str:
+    """As the shell of the job will read it."""
+    return os.path.expanduser(os.path.expandvars(path)) if path[:1] in ("~", "$") else path
 
 
 def find_shell(shell: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
+from duckrow.api.adding.job_values import script_here
 from duckrow.core.jobs.job import JobSpec
 
 AUTO = "auto"
@@ -22,9 +23,7 @@ _LARGEST_FILE = 1 << 20
 def with_libraries(spec: JobSpec) -> JobSpec:
     """Choose what to preload, if the job leaves it to duckrow; nothing, if its command runs no script."""
     if spec.preload == AUTO:
-        from duckrow.core.memory.recipe import script_of
-
-        script = script_of(spec.cwd, spec.command)
+        script = script_here(spec.cwd, spec.command)
         spec.preload = ",".join(libraries_of(script)) or None if script is not None else None
     return spec
 

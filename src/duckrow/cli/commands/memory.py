@@ -121,8 +121,12 @@ def _why(told: WouldReserve) -> str:
         "between": f"Its memory is decided by {by}. Runs with as much or more took {mb}.",
         "beyond": f"Its memory is decided by {by}. It is beyond all runs so far: {mb} is a guess.",
         "most": f"No run was like it, and no parameter decides. Nearly all of the {told.runs} took {mb} or less.",
-        "largest": f"No run was like it. The largest of {plural(told.runs, 'run')} took {mb}.",
+        "largest": f"No run was like it. {_largest_of(told.runs)} took {mb}.",
     }[told.basis]
+
+
+def _largest_of(runs: int) -> str:
+    return f"The largest of {runs} runs" if runs > 1 else "The only one so far"
 
 
 @command.command("set")

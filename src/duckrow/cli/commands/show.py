@@ -134,7 +134,11 @@ def _needs(story: dict[str, Any]) -> str:
     needs = Needs(**story["needs"])
     cores = plural(needs.cpus, "core") if needs.cpus else ""
     memory = f"{format_mb(needs.mem_mb)} of memory" if needs.mem_mb else ""
-    return ", ".join(filter(None, [wanted(ask_of(story["gpus"], needs.as_text())), cores, memory]))
+    devices = wanted(ask_of(story["gpus"], needs.as_text()))
+    if needs.auto and needs.gpu_mem_mb is None and not needs.alone:  # duckrow finds out how much that is
+        gpus = "a GPU" if (story["gpus"] or 1) == 1 else f"each of {story['gpus']} GPUs"
+        devices = f"as much memory of {gpus} as similar jobs take"
+    return ", ".join(filter(None, [devices, cores, memory]))
 
 
 def _array(story: dict[str, Any]) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from duckrow.core.devices.needs import with_margin
+from duckrow.core.late_pattern import late_pattern
 from duckrow.core.memory.similar_runs import MemoryEffect, MemoryEffects, Run, bounds_among, number_of, place_of
 
 _MOST_RUNS = 32  # the latest runs to learn from: the cost grows with their square
 _MOST_PARAMETERS = 24
 _TOLD_AT_ONCE = 4  # runs needed to find what decides where several parameters change at once; plus one per parameter
 _CLEARLY_LESS = 0.8
+_WORDS = late_pattern(r"[^a-z]+")
 
 Differences = Sequence[tuple[Run, Run, frozenset[str]]]
 
@@ -32,14 +34,29 @@ def what_decides(runs: Sequence[Run]) -> dict[str, MemoryEffect]:
         return {}
     names = _that_vary(runs)
     pairs = [(a, b, _differing(a, b, names)) for a, b in combinations(runs, 2)]
-    certain = {name: effect_of(name, runs) for name in names if _decides_alone(name, pairs)}
-    return _with_those_that_tell(runs, [name for name in names if name not in certain], certain)
+    possible = [name for name in names if not _is_seed(name)]
+    alone = [name for name in possible if _decides_alone(name, pairs)]
+    certain = {name: effect_of(name, runs, alone) for name in alone}
+    found = _with_those_that_tell(runs, [name for name in possible if name not in certain], certain)
+    # A number that counts by its value says nothing about others: not if more of it was always more, or always less.
+    return {
+        name: effect_of(name, runs, found) if _ways(name, runs, found) else effect for name, effect in found.items()
+    }
 
 
-def effect_of(name: str, runs: Sequence[Run]) -> MemoryEffect:
-    """RISES or FALLS if all pairs of runs that clearly differ agree; otherwise DIFFERS."""
+def _is_seed(name: str) -> bool:
+    """If runs that differ in nothing but a seed differ in memory, that is chance: the next seed tells nothing."""
+    return "seed" in _WORDS.split(name.lower())
+
+
+def effect_of(name: str, runs: Sequence[Run], deciding: Collection[str] = ()) -> MemoryEffect:
+    """RISES or FALLS if all pairs of runs that clearly differ agree; otherwise DIFFERS.
+
+    `deciding`: all that decide. Only runs that are alike in the others are compared: a small batch of a large model may
+    use more than a large batch of a small one.
+    """
     units = {read[1] for run in runs if (read := number_of(run.parameters.get(name))) is not None}
-    ways = set(_ways(name, runs))
+    ways = set(_ways(name, runs, deciding))
     if len(units) != 1 or len(ways) > 1:
         return MemoryEffect.DIFFERS
     return MemoryEffect.FALLS if ways == {False} else MemoryEffect.RISES
@@ -66,7 +83,7 @@ def _tell_apart(runs: Sequence[Run], names: Sequence[str]) -> bool:
     """Whether runs that are alike in these parameters used the same memory."""
     peaks: dict[tuple[str | None, ...], list[int]] = {}
     for run in runs:
-        peaks.setdefault(tuple(run.parameters.get(name) for name in names), []).append(run.peak_mb)
+        peaks.setdefault(_values(run, names), []).append(run.peak_mb)
     return not any(differ(min(mb), max(mb)) for mb in peaks.values())
 
 
@@ -112,11 +129,20 @@ def _likelier_way(name: str, runs: Sequence[Run]) -> MemoryEffect:
     return MemoryEffect.RISES if 2 * sum(ways) >= len(ways) else MemoryEffect.FALLS
 
 
-def _ways(name: str, runs: Iterable[Run]) -> list[bool]:
+def _ways(name: str, runs: Iterable[Run], deciding: Collection[str] = ()) -> list[bool]:
     """For every two runs that clearly differ: whether the larger number used more memory."""
-    read = [(number_of(run.parameters.get(name)), run.peak_mb) for run in runs]
-    known = [(number[0], mb) for number, mb in read if number is not None]
-    return [(a < b) == (mb < other) for (a, mb), (b, other) in combinations(known, 2) if a != b and differ(mb, other)]
+    others = [other for other in deciding if other != name]
+    read = [(number_of(run.parameters.get(name)), _values(run, others), run.peak_mb) for run in runs]
+    known = [(number[0], values, mb) for number, values, mb in read if number is not None]
+    return [
+        (a < b) == (mb < other_mb)
+        for (a, values, mb), (b, other_values, other_mb) in combinations(known, 2)
+        if a != b and values == other_values and differ(mb, other_mb)
+    ]
+
+
+def _values(run: Run, names: Iterable[str]) -> tuple[str | None, ...]:
+    return tuple(run.parameters.get(name) for name in names)
 
 
 def _cost(runs: Sequence[Run], effects: MemoryEffects, limit: float = math.inf) -> float:

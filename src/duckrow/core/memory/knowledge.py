@@ -61,6 +61,11 @@ class RunsOfRecipe:
     def __len__(self) -> int:
         return len(self._runs)
 
+    @property
+    def largest_mb(self) -> int:
+        """Of those that have ended; 0: none has."""
+        return max((run.peak_mb for run in self._runs), default=0)
+
     def deciding(self, chosen: str = "") -> dict[str, MemoryEffect]:
         """`chosen`: names that a person has given, separated by commas; empty: learned from the runs."""
         return self._learn(chosen)[0]
@@ -115,7 +120,9 @@ class RunsOfRecipe:
     def _learn(self, chosen: str) -> tuple[dict[str, MemoryEffect], SeenPeaks]:
         if chosen not in self._learned:
             names = [name for name in chosen.split(",") if name]
-            effects = {name: effect_of(name, self._runs) for name in names} if names else what_decides(self._runs)
+            effects = (
+                {name: effect_of(name, self._runs, names) for name in names} if names else what_decides(self._runs)
+            )
             self._learned[chosen] = (effects, SeenPeaks.of(self._runs, effects))
         return self._learned[chosen]
 

@@ -40,7 +40,7 @@ def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: H
     """What a job asks for on the GPUs of its host. `needs`: as stored."""
     wanted = needs_from(needs)
     expected = expected_of(wanted, known, here) if wanted.recipe or wanted.auto else None
-    if expected is not None and _needs_less_than_it_asks_for(wanted, expected):
+    if expected is not None and _needs_less_than_it_asks_for(wanted, expected, known, here):
         return ask_of(gpus, needs)._replace(mb=reserved_for(expected))
     was_wrong = wanted.ooms > 0 and not wanted.auto  # what its user has said is not enough
     if expected is not None and wanted.gpu_mem_mb is not None and expected.basis is not Basis.SAME and not was_wrong:
@@ -52,15 +52,18 @@ def predicted_ask(gpus: int | None, needs: str | None, known: Knowledge, here: H
     return ask
 
 
-def _needs_less_than_it_asks_for(wanted: Needs, expected: Expected) -> bool:
-    """Of a job that ran out of memory and asks for the most of any run: whether runs that have ended since tell better.
+def _needs_less_than_it_asks_for(wanted: Needs, expected: Expected, known: Knowledge, here: HostGpus) -> bool:
+    """Of a job that ran out of memory and asks for the most of any run, or for a guess: whether others tell better.
 
-    They tell too little if they say less than it had or wanted when it ran out.
+    They tell too little if they say less than it had or wanted when it ran out, or if none has ended that took as much.
     """
     asks_for_most = wanted.auto and wanted.ran_out_mb > 0 and wanted.gpu_mem_mb is not None and not wanted.alone
-    if not asks_for_most or expected.mb is None or expected.basis not in (Basis.BETWEEN, Basis.BEYOND):
+    if not asks_for_most or expected.mb is None or expected.basis is Basis.SET:
         return False
-    return wanted.ran_out_mb <= expected.mb and with_margin(expected.mb) < (wanted.gpu_mem_mb or 0)
+    is_told = expected.basis in (Basis.BETWEEN, Basis.BEYOND) or any(
+        wanted.ran_out_mb <= known.runs_of(wanted.recipe, model).largest_mb for model in here.models
+    )
+    return is_told and wanted.ran_out_mb <= expected.mb and with_margin(expected.mb) < (wanted.gpu_mem_mb or 0)
 
 
 def expected_of(needs: Needs, known: Knowledge, here: HostGpus) -> Expected | None:

@@ -21,8 +21,13 @@ from duckrow.core.named_tuple import NamedTuple
 _MOST_WORDS = 4
 _SCRIPT = re.compile(r"^(?!-)[^=]+\.(py|sh|jl|R|ipynb)$")
 _INTERPRETER = re.compile(r"(?:.*/)?(?:python[\d.]*|sh|bash|zsh|dash|julia|Rscript|env|exec)")
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+_SHELL = re.compile(r"(?:.*/)?(?:sh|bash|zsh|dash)")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_FROM_ROOT_OR_HOME = re.compile(r"/|~|\$HOME\b|\$\{HOME\}")
 _LAUNCHER = "launcher"
+_LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch")
+"""Modules that start a script, as torchrun does."""
 
 
 class JobRecipe(NamedTuple):
@@ -48,22 +53,24 @@ def recipe_of(
     deciding: Iterable[str] = (),
     point: Mapping[str, Any] | None = None,
     real_path: Callable[[str], str] | None = None,
+    is_file: Callable[[str], bool] | None = None,
 ) -> JobRecipe:
     """`pattern`: the template of a sweep, or the name of a function. `deciding`: names of parameters.
 
-    `real_path`: follows links; without it, paths are used as written.
+    `real_path`: follows links; without it, paths are used as written. `is_file`: finds the file of a module (`-m`);
+    without it, a module belongs to the folder in which it is called.
     """
     real_path = real_path or _plain_path
     if pattern is not None and pattern.startswith("call "):
         found = {str(name): str(value) for name, value in (point or {}).items()}
         place = "" if pattern.startswith("call /") else f"{cwd}: "  # a script is the same wherever it is called from
         return JobRecipe(f"{place}{pattern}", text_of(shortened(found)), _chosen(deciding, found, {}, command))
-    taken = _taken_apart(cwd, command)
+    taken = _taken_apart(cwd, command, is_file)
     recipe = real_path(_joined(taken.cwd, taken.what)) if taken.is_path else f"{real_path(taken.cwd)}: {taken.what}"
     found = parameters_in(taken.arguments)
     template: dict[str, str] = {}
     if pattern is not None:
-        template = parameters_in(_taken_apart(cwd, pattern).arguments)
+        template = parameters_in(_taken_apart(cwd, pattern, is_file).arguments)
         found = named_by(template, found)
         if not taken.is_path and " -m " not in f" {taken.what} ":
             recipe = f"{real_path(cwd)}: {pattern}"
@@ -74,9 +81,12 @@ def recipe_of(
     return JobRecipe(recipe, text_of(shortened(found)), chosen)
 
 
-def script_of(cwd: str, command: str) -> str | None:
-    """The path of the Python script that a command runs; None: it runs none, or a launcher starts it."""
-    taken = _taken_apart(cwd, command)
+def script_of(cwd: str, command: str, is_file: Callable[[str], bool] | None = None) -> str | None:
+    """The path of the Python script that a command runs; None: it runs none, or a launcher starts it.
+
+    `is_file`: as for `recipe_of`.
+    """
+    taken = _taken_apart(cwd, command, is_file)
     is_plain = taken.is_path and taken.what.endswith(".py") and not taken.launcher
     return _joined(taken.cwd, taken.what) if is_plain else None
 
@@ -101,24 +111,44 @@ def _chosen(
     return ",".join(names)
 
 
-def _taken_apart(cwd: str, command: str) -> _Command:
+def _taken_apart(cwd: str, command: str, is_file: Callable[[str], bool] | None) -> _Command:
     cwd, words = _entered(cwd, words_of(command))
     variables = []
     while words and (words[0] in ("exec", "env") or _VARIABLE.match(words[0])):
         variables += [words[0]] if "=" in words[0] else []
         words = words[1:]
+    if len(words) > 2 and _SHELL.fullmatch(words[0]) and re.fullmatch(r"-[a-z]*c", words[1]):
+        inner = _taken_apart(cwd, words[2], is_file)
+        return inner._replace(arguments=[*variables, *inner.arguments, *words[3:]])
     number = next((number for number, word in enumerate(words) if _SCRIPT.search(word)), None)
-    module = next((n for n, word in enumerate(words) if n and word == "-m" and _is_module(words[n + 1 : n + 2])), None)
+    module = _module_in(words)
     if module is not None and (number is None or module < number):
-        programs = [word for word in words[:module] if not word.startswith("-")]
-        what = " ".join([*programs, "-m", words[module + 1]])
-        return _Command(cwd, what, False, "", variables + words[module + 2 :])
+        return _of_module(cwd, words[:module], words[module], variables + words[module + 1 :], is_file)
     if number is not None:
         before, options = _launcher(words[:number])
         return _Command(cwd, words[number], True, before, variables + options + words[number + 1 :])
     program = _program(words)
     is_path = len(program) == 1 and "/" in program[0] and not _INTERPRETER.fullmatch(program[0])
     return _Command(cwd, " ".join(program) or command.strip(), is_path, "", variables + words[len(program) :])
+
+
+def _module_in(words: Sequence[str]) -> int | None:
+    """Which word is the module that is run (`-m`), unless that only starts a script."""
+    found = (number for number in range(2, len(words)) if words[number - 1] == "-m" and _is_module(words[number]))
+    number = next(found, None)
+    return None if number is None or words[number] in _LAUNCHER_MODULES else number
+
+
+def _of_module(
+    cwd: str, before: Sequence[str], module: str, arguments: list[str], is_file: Callable[[str], bool] | None
+) -> _Command:
+    """A module whose file is in the folder is the same script as that file."""
+    programs = ["python" if _PYTHON.fullmatch(word) else word for word in before if not word.startswith("-")]
+    path = module.replace(".", "/")
+    for file in (f"{path}.py", f"{path}/__main__.py"):
+        if programs == ["python"] and is_file is not None and is_file(_joined(cwd, file)):
+            return _Command(cwd, file, True, "", arguments)
+    return _Command(cwd, " ".join([*programs, "-m", module]), False, "", arguments)
 
 
 def _entered(cwd: str, words: list[str]) -> tuple[str, list[str]]:
@@ -148,12 +178,12 @@ def _program(words: Sequence[str]) -> list[str]:
     return first
 
 
-def _is_module(words: Sequence[str]) -> bool:
-    return bool(words) and re.fullmatch(r"\w+(\.\w+)*", words[0]) is not None
+def _is_module(word: str) -> bool:
+    return re.fullmatch(r"\w+(\.\w+)*", word) is not None
 
 
 def _joined(folder: str, path: str) -> str:
-    return path if path.startswith("/") else f"{folder}/{path}"
+    return path if _FROM_ROOT_OR_HOME.match(path) else f"{folder}/{path}"
 
 
 def _plain_path(path: str) -> str:

@@ -74,10 +74,15 @@ class MemoryRetries:
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
 
     def _after_growing(self, attempt: LiveAttempt, use: Use) -> Verdict:
-        """It stopped before it ran out of memory: what it would have wanted next is what it lacked."""
-        wanted_mb, needs = use.peak_mb + use.last_growth_mb, needs_from(attempt.job.needs)
-        learned = next_needs(needs, self._ending(attempt, use, wanted_mb)) or needs
-        self._watch.learning.from_failure(attempt, wanted_mb)
+        """It stopped before it ran out of memory. It asks for what it wanted next, until others tell better.
+
+        Only what it has used is known, and learned: that it would have grown again is a guess.
+        """
+        needs = needs_from(attempt.job.needs)
+        ending = self._ending(attempt, use, use.peak_mb + use.last_growth_mb)
+        learned = next_needs(needs, ending) or needs
+        learned = learned._replace(ran_out_mb=max(needs.ran_out_mb, use.peak_mb))
+        self._watch.learning.from_failure(attempt, use.peak_mb)
         self._store.set_needs(attempt.job.id, learned)
         detail = f"gave way to others that grow, too; retried {_how(learned, 'gpu')}"
         return Verdict(Outcome.OUT_OF_MEMORY, again=True, detail=detail)
