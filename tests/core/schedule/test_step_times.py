@@ -84,3 +84,14 @@ def test_only_the_latest_are_remembered() -> None:
     for attempt in range(300):
         run(times, attempt, 4, 0.1, looks=3)
     assert len(times.took) == 256
+
+
+def test_while_others_of_its_kind_start_nothing_is_told() -> None:
+    """They import, so it runs as if it were alone, and they would seem to cost nothing."""
+    times = StepTimes()
+    for number in range(4):
+        step = Step(100 + 100 * number, 1010.0 + 10 * number)
+        assert not times.note(1, 1000.0, step, Company(8, any_starts=True))
+    assert not times.note(1, 1000.0, Step(420, 1050.0), Company(8))  # it may have been made while they started
+    assert times.note(1, 1000.0, Step(440, 1060.0), Company(8))
+    assert times.took[0].lasted_s == pytest.approx(0.5, rel=0.01)

@@ -28,6 +28,7 @@ class Company(NamedTuple):
     together: int  # jobs on its GPU, itself among them
     busy: float | None = None  # its GPU, in percent
     core_time: CoreTime | None = None
+    any_starts: bool = False  # some of its kind have not made a step yet: until then, they do not slow others down
 
 
 class _Course(NamedTuple):
@@ -57,7 +58,7 @@ class StepTimes:
         if course is None or step.number < course.last.number:
             self._courses[attempt_id] = _Course(step, None, step, company)
             return False
-        if company.together != course.company.together:
+        if company.any_starts or company.together != course.company.together:
             self._courses[attempt_id] = course._replace(since=None, last=step, company=company)
             return False
         since = course.since
@@ -82,6 +83,10 @@ class StepTimes:
         while len(self._took) > _MOST:
             del self._took[next(iter(self._took))]
         return True
+
+    def has(self, attempt_id: int) -> bool:
+        """Whether it has reported a step."""
+        return attempt_id in self._courses
 
     def ended(self, attempt_id: int, succeeded: bool) -> None:
         course = self._courses.pop(attempt_id, None)

@@ -117,9 +117,15 @@ class Pacing:
             return None
         gpu = attempt.gpus[0]
         key = (needs_from(attempt.job.needs).recipe, self._state.gpus.model(gpu))
-        company = Company(self._state.booked.jobs[gpu], busy, core_time)
+        company = Company(self._state.booked.jobs[gpu], busy, core_time, self._any_starts(gpu, key))
         began_at = attempt.started.wall if attempt.number == 1 else None
         return key if self._paces.note_step(key, attempt.id, began_at, step, company) else None
+
+    def _any_starts(self, gpu: str, key: PaceKey) -> bool:
+        """Whether a run of this recipe there has not reported a step yet."""
+        here = (attempt for attempt in self._state.running if gpu in attempt.gpus)
+        alike = (attempt for attempt in here if needs_from(attempt.job.needs).recipe == key[0])
+        return not all(self._paces.has_step_of(key, attempt.id) for attempt in alike)
 
     def _note(self, mono: float, but: Mapping[str, int] | None = None) -> None:
         self._paces.crowds.note({**self._state.booked.jobs, **(but or {})}, mono)

@@ -65,6 +65,9 @@ class GpuPaces:
     def has_steps(self, key: PaceKey) -> bool:
         return key in self._steps
 
+    def has_step_of(self, key: PaceKey, attempt_id: int) -> bool:
+        return key in self._steps and self._steps[key].has(attempt_id)
+
     def end_steps(self, key: PaceKey, attempt_id: int, succeeded: bool) -> None:
         self._steps[key].ended(attempt_id, succeeded)
 
