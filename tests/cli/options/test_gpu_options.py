@@ -44,11 +44,11 @@ def test_a_run_begins_by_saying_what_each_job_gets(duckrow: Duckrow) -> None:
         )
     ]
     assert said == [
-        "duckrow: each job: 1 GPU, out of 0-3.",
-        "duckrow: each job: 2 GPUs, out of 0-1,5.",
-        "duckrow: each job: 2 GPUs, out of 0-3.",
-        "duckrow: each job: part of a GPU, by memory, out of 0.",
-        "duckrow: each job: 1 GPU, out of 0.",
+        "duckrow: each job: 1 GPU, out of GPUs 0-3.",
+        "duckrow: each job: 2 GPUs, out of GPUs 0-1,5.",
+        "duckrow: each job: 2 GPUs, out of GPUs 0-3.",
+        "duckrow: each job: part of a GPU, by memory, out of GPU 0.",
+        "duckrow: each job: 1 GPU, out of GPU 0.",
     ]
     assert "each job" not in duckrow("run", "--slots", "1", stdin="true").stderr
 

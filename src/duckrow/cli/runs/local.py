@@ -209,7 +209,8 @@ def _say_what_each_gets(offer: Offer, given: RunOptions, options: JobOptions) ->
     if options.by_memory and not learns_nothing:
         each = f"part of {'a GPU' if sizes == [1] else each}, by memory"
     limit = " (CUDA_VISIBLE_DEVICES)" if offer.is_limited else ""
-    say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {as_ranges(gpus)}{limit}.")
+    given_out = f"{'GPU' if len(gpus) == 1 else 'GPUs'} {as_ranges(gpus)}{limit}"
+    say(f"duckrow: each job: {'a CPU slot' if sizes == [0] else each}, out of {given_out}.")
     if learns_nothing:
         say("duckrow: without a driver, nobody sees what jobs use, so they share no GPU. To share: --gpu-mem 10G")
 
