@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -81,6 +82,8 @@ def measure(seed: int, options: argparse.Namespace) -> bool:
 @contextmanager
 def _folder(kept: str | None) -> Iterator[Path]:
     if kept is not None:
+        if os.path.lexists(kept):  # what was learned before would count
+            sys.exit(f"{kept} is there already. Name a new folder: --keep FOLDER")
         Path(kept).mkdir()
         yield Path(kept).resolve()
         return

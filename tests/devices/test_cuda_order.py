@@ -56,7 +56,7 @@ JOB = "echo $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER > got"
 def test_a_choice_of_the_users_is_read_in_their_own_order(duckrow: Duckrow, unlike: FakeGpus, tmp_path: Path) -> None:
     env = {**unlike.cuda_env(tmp_path, order=[1, 0]), "CUDA_VISIBLE_DEVICES": "0"}
     run = duckrow("run", stdin=JOB, env=env)
-    assert "each job: 1 GPU, out of 1 (CUDA_VISIBLE_DEVICES).\n" in run.stderr
+    assert "each job: 1 GPU, out of GPU 1 (CUDA_VISIBLE_DEVICES).\n" in run.stderr
     assert (duckrow.work / "got").read_text() == "1 PCI_BUS_ID\n"
 
 

@@ -30,5 +30,5 @@ class PreloadHint:
         if self._told.count(("would profit from --preload", recipe)) == _ENOUGH_RUNS:
             self._observer.trouble(
                 f"Runs of {os.path.basename(recipe)} take {use.first_s:.0f} of {lasted_s:.0f} s before they use their "
-                "GPU, probably for imports. To import large libraries (torch, jax, ...) once for all runs: --preload auto"
+                "GPU, probably for imports. To import large libraries (torch, jax, ...) once for all: --preload auto"
             )
