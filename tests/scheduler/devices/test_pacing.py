@@ -51,6 +51,17 @@ def test_no_more_are_started_than_help(make_queue: MakeQueue) -> None:
     assert queue.state(other) == "running"  # nothing is known of its pace
 
 
+@pytest.mark.parametrize(("jobs", "running"), [(3, 3), (4, 4), (5, 3), (6, 3)])
+def test_the_last_ones_wait_unless_they_would_be_less_than_half_a_wave(
+    make_queue: MakeQueue, jobs: int, running: int
+) -> None:
+    queue = make_queue(*gpus("24G"))
+    learned(queue, 3)
+    added = [queue.add(runs(gpu_mb=TAKES), gpus=1, needs=AUTO) for _ in range(jobs)]
+    queue.passes(10)
+    assert queue.states(*added).count("running") == running
+
+
 def test_the_number_that_a_person_gives_overrides_it(make_queue: MakeQueue) -> None:
     queue = make_queue(*gpus("24G"), policy=NO_POLICY.but(jobs_per_gpu=5))
     learned(queue, 3)

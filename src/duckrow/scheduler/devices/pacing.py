@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from duckrow.core.devices.machine import is_one_wave
 from duckrow.core.devices.needs import needs_from
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.jobs.job import QueuedJob
@@ -45,7 +46,7 @@ class Pacing:
     def _most_of(self, key: PaceKey) -> int | None:
         waiting = len(self._state.queue.jobs)
         number = self._paces.tried[key] if key in self._paces.tried else self._first_number(key)
-        return None if number is None or waiting <= number else number  # the last jobs need not wait for another wave
+        return None if number is None or is_one_wave(number + waiting, number) else number
 
     def _first_number(self, key: PaceKey) -> int | None:
         """Before the first of them has started."""
