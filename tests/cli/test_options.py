@@ -241,6 +241,8 @@ def test_a_bad_value_is_told_with_its_option(words: list[str], said: str) -> Non
     ("words", "said"),
     [
         (["run", "python", "train.py"], "To run one command: duckrow run -- python train.py\n"),
+        (["run", "--resume", "night", "l.txt"], "by its name with another file: duckrow run --resume=night l.txt\n"),
+        (["run", __file__, __file__], f"To run several: cat {__file__} {__file__} | duckrow run\n"),
         (["run", "--file", "x"], "duckrow: There is no option --file. See: duckrow run --help-all\n"),
     ],
 )

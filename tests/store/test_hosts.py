@@ -300,6 +300,18 @@ def test_a_run_is_found_by_its_file_and_folder(shelf: Shelf) -> None:
     assert shelf.hosts.run_of_file("/nowhere", "") is None
 
 
+def test_a_run_that_has_no_job_does_not_hide_an_earlier_one_of_its_file(shelf: Shelf) -> None:
+    """All of its lines were refused: the format was wrong."""
+    first, second = (shelf.hosts.add_run("", "/home/me", "/home/me/list") for _ in range(2))
+    found = shelf.hosts.run_of_file("/home/me", "/home/me/list")
+    assert found is not None
+    assert found.id == second
+    shelf.add("true", host_id=first)
+    found = shelf.hosts.run_of_file("/home/me", "/home/me/list")
+    assert found is not None
+    assert found.id == first
+
+
 def test_how_a_run_reads_its_list_is_kept(shelf: Shelf) -> None:
     hosts = shelf.hosts
     form = ListForm("json", "%\udcff", True)

@@ -56,6 +56,7 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path, name: str, text
     [
         ("s.txt", "", "is not a sweep: its name must end in .yaml, .yml, .toml or .csv."),
         ("s.yaml", "a: [", "is not valid YAML: "),
+        ("s.yaml", "parameters:\n  s: [1]\n  s: [3]\n", "is not valid YAML: it has s twice"),
         ("s.yaml", "- 1\n", "must hold `command:` and `parameters:`."),
         ("s.yaml", "comand: x\n", "there is no key 'comand'. Did you mean 'command'?"),
         ("s.yaml", "name: 3\n", "the value of 'name' cannot be 3."),

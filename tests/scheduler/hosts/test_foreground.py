@@ -227,6 +227,13 @@ def test_a_list_that_is_read_otherwise_and_has_no_known_line_drops_no_job(run: R
     assert (run.on.states(), run.accepted) == (["failed", "skipped", "succeeded"], True)
 
 
+def test_a_wrong_form_is_not_remembered_though_nothing_waits(run: Run) -> None:
+    run("bad\n")
+    run("good;good\n", resume=True, reads_otherwise=True)
+    assert not run.accepted
+    assert run.events[-1] == ("unlisted", (0, True))
+
+
 def test_without_a_list_all_that_did_not_succeed_runs_again(run: Run) -> None:
     run("bad\ngood\n", max_failures=1)
     run(None, resume=True)

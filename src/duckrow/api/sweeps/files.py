@@ -51,13 +51,19 @@ def _read_yaml(path: str, text: str) -> Any:
 
 
 def _yaml_loader() -> Any:
-    """YAML 1.1 reads 1e-3 as text, but in a sweep it is meant as a number."""
+    """YAML 1.1 reads 1e-3 as text, but in a sweep it is meant as a number. Of a key that is there twice, PyYAML forgets
+    the first."""
     import re
 
     import yaml
 
     class Loader(yaml.SafeLoader):
-        pass
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            doubled = next((key for number, key in enumerate(keys) if key in keys[:number]), None)
+            if doubled is not None:
+                raise yaml.constructor.ConstructorError(None, None, f"it has {doubled} twice", node.start_mark)
+            return super().construct_mapping(node, deep)
 
     number = re.compile(r"[-+]?(\d[\d_]*)(\.\d*)?[eE][-+]?\d+$")
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -32,9 +34,18 @@ class RunCommand(DeviceCommand):
         args = [f"--resume={LAST}" if word == "--resume" else word for word in args[:end]] + args[end:]
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
-            words = shlex.join([str(ctx.params["file"]), *rest])
-            raise UsageError(f"`duckrow run` takes one file of commands. To run one command: duckrow run -- {words}")
+            raise UsageError(f"`duckrow run` takes one file of commands. {_meant(ctx, rest)}")
         return rest
+
+
+def _meant(ctx: click.Context, rest: Sequence[str]) -> str:
+    """What somebody wanted who typed several words."""
+    words = [str(ctx.params["file"]), *rest]
+    if ctx.params.get("resumed") == LAST:
+        return f"To resume a run by its name with another file: duckrow run --resume={shlex.join(words)}"
+    if all(map(os.path.isfile, words)):
+        return f"To run several: cat {shlex.join(words)} | duckrow run"
+    return f"To run one command: duckrow run -- {shlex.join(words)}"
 
 
 @click.command(cls=RunCommand, short_help="Run commands from a file or a pipe.")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _TOLD_BY_EXIT_CODE = (Outcome.SUCCEEDED, Outcome.FAILED)
 _TOLD_AT_ONCE = 3  # failures that are reported at once; the others only at the end
 _JUDGED_EVERY_S = 1.0
+_TELLS_S = 1.0  # what should have ended by now takes longer than others did: nobody knows how much
 PREFIX_COLOURS = ("cyan", "magenta", "yellow", "green", "blue")
 
 
@@ -237,8 +238,8 @@ class LiveView(RunView):
         words.append(format_duration(now - self.began_mono))
         if known_total and done < total:
             self._judge(done, now)
-            if self._ends_mono < math.inf:
-                words.append(f"ETA {format_duration(max(self._ends_mono - now, 0.0))}")
+            if _TELLS_S <= self._ends_mono - now < math.inf:
+                words.append(f"ETA {format_duration(self._ends_mono - now)}")
         return "  ".join(words)
 
     def _judge(self, done: int, now: float) -> None:

@@ -206,7 +206,7 @@ class ForegroundRun:
         if not source.is_whole:
             return
         waiting = earlier.waiting()
-        if self.refused or (self._reads_otherwise and waiting and not earlier.matched):
+        if self.refused or (self._reads_otherwise and earlier.rest() and not earlier.matched):
             if waiting or self._reads_otherwise:
                 self._on_event("unlisted", (len(waiting), self._reads_otherwise))
             return

@@ -48,8 +48,10 @@ SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, en
 WHERE kind = 'run' AND (name = :name OR CAST(id AS TEXT) = :name) ORDER BY id DESC LIMIT 1
 
 -- name: run_of_file
+-- The newest that has jobs: one whose lines were all refused has nothing to continue.
 SELECT id, kind, name, cwd, source, seats, pid, process, boot_id, started_at, ended_at, list_form FROM hosts
-WHERE kind = 'run' AND cwd = :cwd AND source = :source ORDER BY id DESC LIMIT 1
+WHERE kind = 'run' AND cwd = :cwd AND source = :source
+ORDER BY EXISTS (SELECT 1 FROM jobs WHERE host_id = hosts.id) DESC, id DESC LIMIT 1
 
 -- name: runs_among
 SELECT id FROM hosts WHERE kind = 'run' AND id IN (SELECT value FROM json_each(:ids))
