@@ -114,41 +114,31 @@ def check_devices(
     why_not = refusal(ask_of(gpus, needs.as_text()), offer.seats, offer.machine, chosen_by="")
     if why_not:
         raise UsageError(f"No job can ever start. {why_not}")
-    if not gpus_in(offer.seats):
-        if not (keeps_devices or quiet):
-            _check_without_gpus(offer, typed, options)
-    elif chosen.policy.prefer or options.asks_for_memory:
-        _check_named_gpus(offer, options, are_typed=bool(typed.devices))
+    if gpus_in(offer.seats) or not (keeps_devices or quiet):
+        _check_gpu_options(offer, typed, options)
     for note in () if quiet else offer.notes:
         say(f"duckrow: {note}")
     return offer
 
 
-def _check_without_gpus(offer: Offer, typed: DeviceOptions, options: JobOptions) -> None:
-    """What was typed about GPUs is not ignored in silence: a script may be for machines with and without them."""
-    if not (options.pack or typed.jobs_per_gpu or any(value is not None for value in typed.knobs.values())):
+def _check_gpu_options(offer: Offer, typed: DeviceOptions, options: JobOptions) -> None:
+    """`--prefer` names GPUs that may be used, none is left out because its size is unknown, and where there is no GPU,
+    what was typed about GPUs is not ignored in silence: a script may be for machines with and without them."""
+    about_gpus = (options.asks_for_memory, options.pack, typed.jobs_per_gpu is not None)
+    if not any(about_gpus) and all(knob is None for knob in typed.knobs.values()):
         return
-    from duckrow.core.devices.typed_devices import preferred_elsewhere, without_meaning
+    from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere, without_meaning
 
     elsewhere = preferred_elsewhere(offer.seats, offer.machine)
     if elsewhere:
         raise UsageError(elsewhere)
-    note = without_meaning(typed.knobs, typed.jobs_per_gpu, options.pack)
-    if note:
-        say(f"duckrow: {note}")
-
-
-def _check_named_gpus(offer: Offer, options: JobOptions, are_typed: bool) -> None:
-    """`--prefer` names GPUs that may be used, and none is left out because its size is unknown."""
-    from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere  # few runs need it
-
-    elsewhere = preferred_elsewhere(offer.seats, offer.machine)
-    if elsewhere:
-        raise UsageError(elsewhere)
-    left_out = left_out_by_size(offer.seats, offer.machine) if options.asks_for_memory else None
-    if left_out and are_typed:
-        raise UsageError(left_out)
-    if left_out:
+    if not gpus_in(offer.seats):
+        note = without_meaning(typed.knobs, typed.jobs_per_gpu, options.pack)
+        if note:
+            say(f"duckrow: {note}")
+    elif options.asks_for_memory and (left_out := left_out_by_size(offer.seats, offer.machine)):
+        if typed.devices:
+            raise UsageError(left_out)
         say(f"duckrow: {left_out} Without it, these jobs do not run there.")
 
 

@@ -147,7 +147,7 @@ class Learning:
 
     def started(self, starts: Iterable[LiveAttempt], mono: float) -> None:
         """Called while they are still in the head of the queue."""
-        for needs in (needs_from(attempt.job.needs) for attempt in starts):
+        for needs in (needs_from(attempt.job.needs) for attempt in starts if attempt.job.needs is not None):
             if needs.auto:
                 self._pacing.begin(needs.recipe)
         self._pacing.started(starts, mono)
