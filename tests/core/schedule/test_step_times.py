@@ -86,7 +86,7 @@ def test_only_the_latest_are_remembered() -> None:
     assert len(times.took) == 256
 
 
-def test_while_others_of_its_kind_start_nothing_is_told() -> None:
+def test_while_others_of_its_recipe_start_nothing_is_told() -> None:
     """They import, so it runs as if it were alone, and they would seem to cost nothing."""
     times = StepTimes()
     for number in range(4):

@@ -28,7 +28,7 @@ class Company(NamedTuple):
     together: int  # jobs on its GPU, itself among them
     busy: float | None = None  # its GPU, in percent
     core_time: CoreTime | None = None
-    any_starts: bool = False  # some of its kind have not made a step yet: until then, they do not slow others down
+    any_starts: bool = False  # some runs of its recipe have not made a step yet: they do not slow others down
 
 
 class _Course(NamedTuple):
