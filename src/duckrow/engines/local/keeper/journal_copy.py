@@ -6,9 +6,7 @@ It is written before the file. When the host dies, the keeper trusts the copy, a
 from __future__ import annotations
 
 import mmap
-import struct
 
-_WORD = struct.Struct("<Q")  # where the text begins, and its length; stored in one go, so that a death finds old or new
 _PAGE = 4096
 ROOM = 2 << 20
 
@@ -16,6 +14,9 @@ ROOM = 2 << 20
 class JournalCopy:
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _PAGE + 2 * ROOM)  # anonymous and shared: a fork has the same
+        # Where the text begins, and its length. An item of a view is stored in one go, so that a death finds old or
+        # new; `struct` would clear it first.
+        self._word = memoryview(self._memory)[:8].cast("Q")
         self._set(_PAGE, 0)
 
     @property
@@ -45,8 +46,8 @@ class JournalCopy:
         self._set(other, len(data))
 
     def _place(self) -> tuple[int, int]:
-        word = _WORD.unpack_from(self._memory, 0)[0]
+        word = self._word[0]
         return word >> 32, word & 0xFFFFFFFF
 
     def _set(self, start: int, length: int) -> None:
-        _WORD.pack_into(self._memory, 0, start << 32 | length)
+        self._word[0] = start << 32 | length
