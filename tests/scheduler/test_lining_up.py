@@ -8,7 +8,7 @@ import pytest
 
 from duckrow.core.clock import Now
 from duckrow.core.ports import StartOrder
-from duckrow.core.schedule.decide import LONGEST_LINE
+from duckrow.core.schedule.decide import line_length
 from tests.scheduler.conftest import MakeQueue
 from tests.scheduler.language import Queue, ignores_sigterm, runs, slots, succeeds
 
@@ -81,7 +81,7 @@ def test_many_ends_are_written_at_a_time_also_while_jobs_end_as_it_writes(eager:
     for _ in range(150):
         eager.add(succeeds(after_s=0.001))
     eager.passes(2)
-    assert ticks[0] <= 150 / (LONGEST_LINE / 2), "half a line at a time, or more"
+    assert ticks[0] <= 150 / (line_length(0.001) / 2), "half a line at a time, or more"
 
 
 def test_those_of_a_tick_stand_in_line_before_the_first_of_them_can_end(eager: Queue) -> None:

@@ -194,12 +194,12 @@ def waiting(*gpus: int | None) -> list[QueuedJob]:
 
 def followers(tails: list[LiveAttempt], queue: list[QueuedJob], room: int = 99) -> list[tuple[int, int]]:
     """(job at the end of a line, job that comes behind it) of each that is lined up."""
-    return [(tail.job.id, job.id) for tail, job in choose_successors(tails, queue, room)]
+    return [(tail.job.id, job.id) for tail, job in choose_successors([(tail, 0) for tail in tails], queue, room)]
 
 
 def test_a_job_follows_the_attempt_itself() -> None:
     (tail,), (waits,) = running(2), waiting(2)
-    ((followed, follows),) = choose_successors([tail], [waits], 1)
+    ((followed, follows),) = choose_successors([(tail, 0)], [waits], 1)
     assert followed is tail
     assert follows is waits
 
@@ -208,6 +208,20 @@ def test_jobs_follow_the_attempts_in_turn_and_in_the_order_of_the_queue() -> Non
     queue = waiting(*[None] * 5)
     assert followers(running(None, None), queue) == [(1, 101), (2, 102), (1, 103), (2, 104), (1, 105)]
     assert followers(running(None, None, None), queue[:2]) == [(1, 101), (2, 102)]
+
+
+def test_a_job_lines_up_where_the_fewest_wait() -> None:
+    first, second, third = running(None, None, None)
+    chosen = choose_successors([(first, 3), (second, 1), (third, 2)], waiting(*[None] * 7), 99)
+    assert [(tail.job.id, job.id) for tail, job in chosen] == [
+        (2, 101),
+        (2, 102),
+        (3, 103),
+        (1, 104),
+        (2, 105),
+        (3, 106),
+        (1, 107),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +252,7 @@ def test_nobody_overtakes_a_job_that_cannot_follow() -> None:
 def test_lining_up_changes_neither_attempts_nor_queue() -> None:
     live, queue = running(None, None), waiting(None, None)
     before = repr((live, queue))
-    choose_successors(live, queue, 2)
+    choose_successors([(each, 0) for each in live], queue, 2)
     assert repr((live, queue)) == before
 
 
@@ -248,13 +262,13 @@ def test_lining_up_changes_neither_attempts_nor_queue() -> None:
         (1.0, 0),
         (0.101, 0),
         (0.1, 1),
-        (0.0201, 1),
-        (0.02, 1),
-        (0.0101, 1),
-        (0.01, 2),
-        (0.002, 10),
-        (0.001, 16),
-        (0.0, 16),
+        (0.0251, 1),
+        (0.025, 1),
+        (0.0126, 1),
+        (0.0125, 2),
+        (0.0025, 10),
+        (0.001, 25),
+        (0.0, 50),
     ],
 )
 def test_the_shorter_jobs_are_the_more_are_lined_up_up_to_a_limit(pace_s: float, length: int) -> None:

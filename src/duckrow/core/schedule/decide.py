@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heapreplace
 
 from duckrow.core.devices import needs
 from duckrow.core.devices.device import Reservations
@@ -195,36 +196,42 @@ def _take_of_machine(ask: Ask, room: dict[str, int]) -> None:
             room[scope] -= amount
 
 
-BRISK_S = 0.02
+BRISK_S = 0.025
 """At most this much work is lined up behind an attempt, or a single job of up to `SHORT_S`."""
 
 SHORT_S = 0.1
 """Longer jobs are not lined up at all."""
 
-LONGEST_LINE = 16
+LONGEST_LINE = 50
+
+_QUICKEST_S = 0.0005  # no job takes less
 
 
 def line_length(pace_s: float) -> int:
     """How many jobs of this average duration may be lined up behind each attempt."""
     if pace_s > BRISK_S:
         return 1 if pace_s <= SHORT_S else 0
-    return min(int(BRISK_S / max(pace_s, 0.001)), LONGEST_LINE)
+    return min(int(BRISK_S / max(pace_s, _QUICKEST_S)), LONGEST_LINE)
 
 
 def choose_successors(
-    tails: Sequence[LiveAttempt], queue: Sequence[QueuedJob], room: int
+    lines: Sequence[tuple[LiveAttempt, int]], queue: Sequence[QueuedJob], room: int
 ) -> list[tuple[LiveAttempt, QueuedJob]]:
-    """Which jobs follow on the same devices as soon as the attempts before them end: in turn, one for each.
+    """Which jobs follow on the same devices as soon as the attempts before them end: each where the fewest wait.
 
-    `tails` are the last of each line. This is only for jobs of a few milliseconds, where a tick would cost more than
-    the job. A job that is lined up can no longer be overtaken.
+    `lines`: the last attempt of each, and how many wait in it. This is only for jobs of a few milliseconds, where a
+    tick would cost more than the job. A job that is lined up can no longer be overtaken.
     """
     chosen: list[tuple[LiveAttempt, QueuedJob]] = []
-    for number, job in enumerate(queue[: max(room, 0) if tails else 0]):
-        tail = tails[number % len(tails)]
+    shortest = [(waiting, number) for number, (_, waiting) in enumerate(lines)]
+    heapify(shortest)
+    for job in queue[: max(room, 0) if lines else 0]:
+        waiting, number = shortest[0]
+        tail = lines[number][0]
         if job.gpus != tail.job.gpus or job.needs is not None or tail.job.needs is not None:
             break
         chosen.append((tail, job))
+        heapreplace(shortest, (waiting + 1, number))
     return chosen
 
 

@@ -37,7 +37,7 @@ class LiningUp:
         if not state.pace.is_brisk:  # one behind each that runs, while no device is free
             tails = [attempt for attempt in tails if attempt.follows is None]
             room = 0 if self._is_any_free(tails) else len(tails)
-        chosen = choose_successors(tails, state.queue.jobs, room)
+        chosen = choose_successors([(tail, self._waiting_in(tail)) for tail in tails], state.queue.jobs, room)
         last = {tail.id: tail.id for tail in tails}
         grown: list[LiveAttempt] = []
         for tail, job in chosen:
@@ -46,6 +46,14 @@ class LiningUp:
             grown.append(successor)
         state.queue.drop([attempt.job for attempt in grown])
         return grown
+
+    def _waiting_in(self, tail: LiveAttempt) -> int:
+        """How many wait in its line, as far as we know."""
+        count = 0
+        while tail.follows is not None:
+            count += 1
+            tail = self._state.live[tail.follows]
+        return count
 
     def _may_grow(self) -> bool:
         """Where jobs are limited, or devices are out of use, each job needs a new decision."""

@@ -6,7 +6,7 @@ from duckrow.core.ports import Engine
 from duckrow.scheduler.memory.watch import Watch
 from duckrow.scheduler.state.host_state import HostState
 
-_BATCH_S = 0.01  # how long the ends of short jobs may wait to be written together
+_BATCH_S = 0.015  # how long the ends of short jobs may wait to be written together
 _REST_S = 0.005  # how long wishes wait before they look again whether the log was moved
 
 
