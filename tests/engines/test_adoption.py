@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from duckrow.core.ports import Ended, Vanished
-from duckrow.engines.local import engine
+from duckrow.engines.local import adopting
 from duckrow.engines.local.engine import LocalEngine
 from duckrow.kernel.process import identity_of, our_pid_space
 from tests.conftest import DEADLINE_S
@@ -53,11 +53,11 @@ def adopted(tmp_path: Path, written_after_s: float | None) -> Any:
 def test_a_journal_that_is_gone_is_waited_for_longer_than_a_second(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert engine._MENDED_WITHIN_S > 2
-    monkeypatch.setattr(engine, "_MENDED_WITHIN_S", DEADLINE_S)  # on busy cores a second may take a while
+    assert adopting._MENDED_WITHIN_S > 2
+    monkeypatch.setattr(adopting, "_MENDED_WITHIN_S", DEADLINE_S)  # on busy cores a second may take a while
     assert adopted(tmp_path, written_after_s=1.2).exit_code == 21  # in time: it was given up after a second
 
 
 def test_a_journal_that_stays_away_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_MENDED_WITHIN_S", 0.1)
+    monkeypatch.setattr(adopting, "_MENDED_WITHIN_S", 0.1)
     assert os.fspath(tmp_path) in adopted(tmp_path, written_after_s=None).reason

@@ -12,11 +12,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from duckrow.kernel.process import children_of, identity_of, read_process, signal_process
 from duckrow.scheduler.crashpoints import POINTS
 from tests.conftest import Duckrow, is_running, until
 from tests.fork_server import Program
@@ -33,7 +34,7 @@ def code_of(number: int) -> int:
     return (0, 126, 127)[number % 3]
 
 
-def write_jobs(duckrow: Duckrow, count: int) -> Path:
+def write_jobs(duckrow: Duckrow, count: int, naps: Sequence[str] = ("0", "0.01", "0.05", "0.2")) -> Path:
     """Jobs that append a line when they begin and when they end, lock their device, and end with a code of their own.
 
     The device's lock is a folder: the second holder of a device cannot make it, and says so.
@@ -43,7 +44,7 @@ def write_jobs(duckrow: Duckrow, count: int) -> Path:
     locks.mkdir()
     lines = []
     for number in range(count):
-        nap = random.Random(number).choice(["0", "0.01", "0.05", "0.2"])
+        nap = random.Random(number).choice(naps)
         lines.append(
             f"mkdir {locks}/$CUDA_VISIBLE_DEVICES || echo {number} >> {clash}; echo begin {number} >> {ran}; "
             f"sleep {nap}; echo end {number} >> {ran}; rmdir {locks}/$CUDA_VISIBLE_DEVICES; exit {code_of(number)}"
@@ -87,6 +88,42 @@ def test_a_daemon_that_is_killed_again_and_again_loses_nothing_and_runs_nothing_
         duckrow.up()
     duckrow("wait", "--all", ok=False)
     check_each_ran_once(duckrow, JOBS // PARTS)
+
+
+def test_short_jobs_in_lines_run_once_however_often_their_starters_and_the_daemon_are_killed(duckrow: Duckrow) -> None:
+    duckrow.up("--devices", "0,1,2")
+    file = write_jobs(duckrow, JOBS * 3, naps=["0"])
+    duckrow("submit", "--gpus", "1", "--file", str(file))
+    chance = random.Random(0)
+    starters_killed = 0
+    for kill in range(KILLS // 3):
+        time.sleep(chance.choice([0.003, 0.01, 0.03]))  # in time: the moment of death is the input
+        if kill % 4 == 1:
+            duckrow.kill_daemon()
+            duckrow.up()
+        elif kill % 4 == 3:
+            os.kill(parent_of(duckrow.daemon_pid()), signal.SIGKILL)
+            until(lambda: not duckrow.lives(1), "a daemon without a keeper to step down")
+            duckrow.up()
+        else:
+            starters_killed += kill_a_starter(duckrow.daemon_pid())
+    assert starters_killed
+    duckrow("wait", "--all", ok=False)
+    check_each_ran_once(duckrow, JOBS * 3)
+
+
+def kill_a_starter(daemon: int) -> bool:
+    """Whether there was one."""
+    starters = (pid for pid in children_of(daemon) if is_starter(pid, daemon))
+    return any(signal_process(identity_of(pid), signal.SIGKILL) for pid in starters)
+
+
+def is_starter(pid: int, daemon: int) -> bool:
+    """A job has a session of its own, unless it is forked at this moment: then the journal does not name it as this."""
+    process = read_process(pid)
+    return (
+        process is not None and process.session == os.getsid(daemon) and f"F {pid}\n" in journal_of(daemon).read_text()
+    )
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {

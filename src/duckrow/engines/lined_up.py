@@ -30,6 +30,13 @@ class LinedUp:
     def behind(self, attempt_id: int) -> StartOrder | None:
         return self._by_followed.get(attempt_id)
 
+    def line_of(self, order: StartOrder) -> list[StartOrder]:
+        """It, and all that are lined up behind it."""
+        line = [order]
+        while (following := self._by_followed.get(line[-1].attempt.id)) is not None:
+            line.append(following)
+        return line
+
     def next_after(self, gone: int) -> StartOrder | None:
         """The attempt whose turn it is, now that this one is gone."""
         order = self._by_followed.pop(gone, None)

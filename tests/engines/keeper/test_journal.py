@@ -320,23 +320,20 @@ def fill(writer: JournalWriter, attempts: int) -> None:
         writer.started(attempt, 1000 + attempt)
 
 
-@pytest.fixture
-def compacts_early(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_says_when_it_is_long_enough_to_be_compacted(
+    writer: JournalWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal, "COMPACT_BYTES", 500)
-
-
-def test_a_short_journal_is_not_compacted(writer: JournalWriter) -> None:
+    fill(writer, 3)
+    assert not writer.is_long
     fill(writer, 100)
-    before = Path(writer.path).read_bytes()
-    writer.compact([(7, 1007)])
-    assert Path(writer.path).read_bytes() == before
+    assert writer.is_long
 
 
-@pytest.mark.usefixtures("compacts_early")
 def test_compaction_keeps_just_the_attempts_that_live(writer: JournalWriter) -> None:
     fill(writer, 100)
     before = os.path.getsize(writer.path)
-    writer.compact([(7, 1007), (99, 1099)])
+    writer.compact({7, 99})
     read = read_journal(writer.path)
     assert {attempt: facts(record) for attempt, record in read.records.items()} == {
         7: (True, 1007, None, False),
@@ -346,10 +343,9 @@ def test_compaction_keeps_just_the_attempts_that_live(writer: JournalWriter) -> 
     assert read.kept
 
 
-@pytest.mark.usefixtures("compacts_early")
 def test_a_compacted_journal_is_written_on(writer: JournalWriter) -> None:
     fill(writer, 100)
-    writer.compact([(7, 1007)])
+    writer.compact({7})
     writer.begin([101])
     writer.started(101, 1101)
     writer.ended(7, FAILED)
@@ -359,14 +355,12 @@ def test_a_compacted_journal_is_written_on(writer: JournalWriter) -> None:
     assert facts(read.of(101)) == (True, 1101, None, False)
 
 
-@pytest.mark.usefixtures("compacts_early")
 def test_with_nobody_alive_compaction_leaves_nothing(writer: JournalWriter) -> None:
     fill(writer, 100)
-    writer.compact([])
+    writer.compact(set())
     assert read_journal(writer.path).records == {}
 
 
-@pytest.mark.usefixtures("compacts_early")
 @pytest.mark.parametrize("live", [[], [7], [100], [7, 8, 100], [1, 50, 51, 52, 99]])
 def test_a_death_amid_compaction_does_no_harm(
     writer: JournalWriter, monkeypatch: pytest.MonkeyPatch, live: list[int]
@@ -380,7 +374,7 @@ def test_a_death_amid_compaction_does_no_harm(
     with monkeypatch.context() as patch:
         patch.setattr(os, "ftruncate", die)
         with pytest.raises(Died):
-            writer.compact([(attempt, 1000 + attempt) for attempt in live])
+            writer.compact(live)
     read = read_journal(writer.path)
     assert len(read.records) > len(live), "old lines are still there"
     for attempt in live:

@@ -47,3 +47,13 @@ def test_a_journal_that_is_moved_away_before_it_is_watched_is_written_again(
     keep_one_child(journal, ["/bin/sh", "-c", "exit 21"])
     assert read_journal(journal.path).of(ATTEMPT).wait_status == 21 << 8
     os.close(journal.fd)
+
+
+def test_a_host_that_had_starters_becomes_a_keeper_too(tmp_path: Path) -> None:
+    journal = JournalWriter(str(tmp_path))
+    journal.share(lambda: None)
+    keep_one_child(journal, ["/bin/sh", "-c", "exit 21"])
+    read = read_journal(journal.path)
+    assert read.of(ATTEMPT).wait_status == 21 << 8
+    assert not read.has_starters
+    os.close(journal.fd)

@@ -6,9 +6,11 @@ outweighs evidence that exists.
 
 from __future__ import annotations
 
+import os
+
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
-from duckrow.core.ports import NeverBegan, Vanished
+from duckrow.core.ports import Ended, NeverBegan, Vanished
 from duckrow.engines.local.keeper.journal import Journal, Record
 from duckrow.engines.local.processes.processes import first_process_of, is_same_process, tag_of
 from duckrow.kernel.process import PidSpace, is_alive, our_pid_space, pid_in, space_in
@@ -55,7 +57,8 @@ class Evidence(NamedTuple):
     def has_not_begun(self) -> bool:
         """Its start was recorded, but nothing was done. Only a complete journal can show that."""
         unseen = self.attempt.pid is None and not self.attempt.process and not self.record.begun
-        return self.record.never_began or (unseen and self.journal.whole)
+        may_begin = self.journal.kept and self.journal.has_starters
+        return self.record.never_began or (unseen and self.journal.whole and not may_begin)
 
 
 def living_process(evidence: Evidence) -> int | None:
@@ -89,3 +92,11 @@ def verdict(evidence: Evidence) -> NeverBegan | Vanished | None:
     if evidence.is_of_another_namespace:
         return Vanished(attempt_id, "it ran in another container, and the duckrow there is gone")
     return Vanished(attempt_id, "its process ended while no scheduler was watching")
+
+
+def end_of(attempt_id: int, record: Record, silent: bool) -> Ended:
+    """How it ended, as another process has written it down."""
+    assert record.wait_status is not None
+    code = os.waitstatus_to_exitcode(record.wait_status)
+    exit_code, number = (code, None) if code >= 0 else (None, -code)
+    return Ended(attempt_id, exit_code, number, record.ended_at, (), silent)

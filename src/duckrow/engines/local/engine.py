@@ -9,8 +9,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
+from duckrow.core.clock import Now
 from duckrow.core.jobs.attempt import LiveAttempt
-from duckrow.core.life.states import left_behind
 from duckrow.core.ports import (
     CoreTime,
     Ended,
@@ -23,26 +23,30 @@ from duckrow.core.ports import (
     StartOrder,
     Vanished,
 )
-from duckrow.engines.lined_up import LinedUp
-from duckrow.engines.local.adoption import Evidence, living_process, verdict
+from duckrow.engines.local.adopting import Adopting
+from duckrow.engines.local.adoption import end_of
 from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
-from duckrow.engines.local.keeper.journal import read_journal, remove_if_unkept
+from duckrow.engines.local.keeper.journal import LEFT, SILENT, Record, remove_if_unkept
 from duckrow.engines.local.keeper.keeper import keep_own_children
 from duckrow.engines.local.keeper.link import KeeperLink
+from duckrow.engines.local.keeper.unnamed_child import find_of_starters
 from duckrow.engines.local.kernel_kills import KernelKills
+from duckrow.engines.local.leftovers import say_what_is_left
+from duckrow.engines.local.lines import Lines
 from duckrow.engines.local.preload.preloading import PreloadedParents
 from duckrow.engines.local.processes.attempt_processes import AttemptProcesses
 from duckrow.engines.local.processes.children import Children
+from duckrow.engines.local.processes.end_watch import EndWatch
 from duckrow.engines.local.processes.processes import attempts_of, describe, tag_of
 from duckrow.engines.local.spawner import Spawner
+from duckrow.engines.local.starters.starters import Starters
 from duckrow.kernel.core_time import core_time
-from duckrow.kernel.process import Process, identity_of, open_pidfd, open_pidfd_of
+from duckrow.kernel.process import identity_of
 
 # How long the report of a start may wait for the report of its end: a short job then costs one write, not two.
 _COALESCE_S = 0.005
 _FIRST_LOOK_S, _KILL_AGAIN_S, _LONGEST_LOOK_S = 0.002, 0.01, 0.5
 _LOG_S = 1.0  # how long the end of an attempt may wait for the rest of its capped log
-_MENDED_WITHIN_S = 4.0  # a living keeper writes a journal that is gone within a fraction of that, even on busy cores
 _LINGER_S = (0.01, 0.03, 0.06)  # many programs leave helpers that end by themselves a moment later
 # Problems of the machine, not of the job: the same start may work later.
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.EIO)
@@ -66,18 +70,27 @@ class LocalEngine:
         self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
         self._spawner = Spawner(link, variables_of, output, self._preloaded, self._groups)
         self._writes_logs = output == "log"
-        self._children = Children()
+        self._starters = Starters(link.journal, self._spawner, reactor, link.fd, self._hear_starters)
+        self._children = Children(self._starters.pids)
         self._processes = AttemptProcesses(
-            link.journal.name, self._children, self._groups, in_our_session=output == "terminal"
+            link.journal.name,
+            self._children,
+            self._groups,
+            in_our_session=output == "terminal",
+            may_be_attempt=self._starters.have_died,
         )
         self._watched: dict[int, LiveAttempt] = {}
+        self._ends = EndWatch(reactor)
+        self._adopting = Adopting(
+            reactor, keepers_folder, self._watched, self._processes, self._groups, self._ends, self._learned
+        )
         self._logs_open: set[int] = set()  # attempts whose capped log the keeper is still writing
         self._late: dict[int, tuple[Ended, bool]] = {}  # how those have ended, and whether processes are left
         self._starts: deque[tuple[float, LiveAttempt]] = deque()  # not yet reported, with the time when they should be
         self._reports: list[Report] = []
-        self._lined_up = LinedUp()
         self._for_preloaded: dict[int, StartOrder] = {}  # attempt -> its order, while its preloaded parent imports
         self._kernel_kills = KernelKills()
+        self._lines = Lines(self._watched, self._starters, self._spawner, self._kernel_kills, self.start)
         self._preloaded.on_ready = self._parent_ready
         reactor.on_signal(signal.SIGCHLD, self._look_at_children)
         reactor.watch(link.fd, self._log_emptied)
@@ -96,10 +109,11 @@ class LocalEngine:
 
         def become_keeper() -> None:
             """Our keeper was killed: if we died too, nobody would see how our attempts end."""
+            self._starters.end_all()  # or they begin what our successor queues again
             let_go()
             keep_own_children(self._link)
 
-        if not self._watch_end(self._link.keeper_pid, become_keeper):
+        if not self._ends.watch(self._link.keeper_pid, become_keeper):
             become_keeper()
 
     def start(self, orders: Sequence[StartOrder]) -> None:
@@ -123,27 +137,18 @@ class LocalEngine:
                 self._refuse(order.attempt.id, OSError(errno.EINVAL, str(error)))
 
     def line_up(self, order: StartOrder) -> None:
-        follows = order.attempt.follows
-        if follows not in self._watched and follows not in self._lined_up:
-            order.attempt.begin(self._reactor.now())  # later than the decision: others may have started meanwhile
-            self.start([order])
-            return
-        self._lined_up.add(order)
-        if follows in self._watched:
-            self._spawner.make_ready(order)
+        self._lines.add(order)
 
     def lined_up(self) -> int:
-        return len(self._lined_up)
+        return len(self._lines)
 
     def follow_up(self) -> None:
         if self._reactor.heard(signal.SIGCHLD):
             self._look_at_children()
+        self._starters.send()
 
     def stand_down(self, attempt: LiveAttempt) -> bool:
-        stood_down = self._lined_up.stand_down(attempt)
-        if stood_down:
-            self._spawner.take_back(attempt.id)
-        return stood_down
+        return self._lines.stand_down(attempt)
 
     def adopt(self, attempts: Iterable[LiveAttempt], rebooted: bool) -> None:
         attempts = list(attempts)
@@ -153,22 +158,27 @@ class LocalEngine:
             attempt.note_kernel_kills(self._kernel_kills.count())
             if rebooted:
                 self._processes.rebooted.add(attempt.id)
-            self._settle(attempt.id)
+            self._adopting.settle(attempt)
 
     def settled(self) -> None:
         """All that we have told is on disk, so the kernel may forget it too."""
         if self._children.any_told:
             self._processes.pids_become_free()
             self._children.settle()
-            self._journal.compact([(attempt_id, pid) for pid, attempt_id in self._children.living.items()])
+        self._starters.settle()
+        if self._journal.is_long:
+            self._journal.compact(self._children.attempts | self._starters.attempts)
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
+        self._make_own(attempt)
         return self._processes.signal_all(attempt, number)
 
     def notice(self, attempt: LiveAttempt, number: int) -> bool:
+        self._make_own(attempt)
         return self._processes.notice(attempt, number)
 
     def stop(self, attempt: LiveAttempt, step: int) -> None:
+        self._make_own(attempt)
         if self._for_preloaded.pop(attempt.id, None) is not None:
             self._report(NeverBegan(attempt.id))
         elif step == 1:
@@ -177,6 +187,9 @@ class LocalEngine:
             self._kill(attempt.id, _KILL_AGAIN_S)
 
     def reports(self) -> list[Report]:
+        self._hear_starters()
+        self._starters.send()
+        self._starters.tell()
         self._children.tell()
         reports, self._reports = self._reports, []
         return reports
@@ -195,9 +208,11 @@ class LocalEngine:
 
     def close(self, keepers_in_use: set[str]) -> None:
         """Let go. Attempts keep running, and the journal records their ends. A journal that nobody needs is removed."""
+        self._starters.let_go()
         self._groups.close()
         self._spawner.close()
         self._preloaded.close()
+        self._starters.close()
         if self._journal.name not in keepers_in_use:
             self._journal.remove()
 
@@ -223,31 +238,49 @@ class LocalEngine:
     def _start(self, order: StartOrder) -> None:
         attempt = order.attempt
         attempt.note_kernel_kills(self._kernel_kills.count())
-        if attempt.job.preload is not None:  # its parent may have been slow, which is not the run's time
-            attempt.begin(self._reactor.now())
+        attempt.begin(self._reactor.now())  # what has taken time since the decision is not the job's
         pid = self._spawner.start(order)
         self._journal.started(attempt.id, pid)
+        if attempt.job.max_log_bytes is not None and self._writes_logs:
+            self._logs_open.add(attempt.id)
+        self._has_child(attempt, pid)
+
+    def _has_child(self, attempt: LiveAttempt, pid: int) -> None:
         self._children.add(pid, attempt.id)
         self._processes.became_attempt(pid)
         attempt.has_process(pid)
-        if attempt.job.max_log_bytes is not None and self._writes_logs:
-            self._logs_open.add(attempt.id)
+        self._tell_start(attempt, time.monotonic())
+
+    def _tell_start(self, attempt: LiveAttempt, began_mono: float) -> None:
+        """Report its start if it lasts a moment."""
+        due_mono = began_mono + _COALESCE_S
         if not self._starts:
-            self._reactor.later(_COALESCE_S, self._tell_starts)
-        self._starts.append((time.monotonic() + _COALESCE_S, attempt))
+            self._reactor.later(due_mono - time.monotonic(), self._tell_starts)
+        self._starts.append((due_mono, attempt))
 
     def _tell_starts(self) -> None:
         """Report those that have lasted a moment; look again for the others."""
+        self._hear_starters()
         now = time.monotonic()
         while self._starts and self._starts[0][0] <= now:
             _, attempt = self._starts.popleft()
-            if attempt.pid is not None and self._children.lives(attempt):
-                process = identity_of(attempt.pid)
+            process = self._identity_of(attempt)
+            if process and attempt.pid is not None:
                 self._reports.append(Started(attempt.id, attempt.pid, process))
                 self._groups.expect(attempt, process)
         self._journal.catch_up()
         if self._starts:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
+
+    def _identity_of(self, attempt: LiveAttempt) -> str:
+        """Of its first process; empty if that has ended."""
+        if attempt.pid is None:
+            return ""
+        if self._children.lives(attempt):
+            return identity_of(attempt.pid)
+        process = identity_of(attempt.pid)
+        self._hear_starters()  # before its PID becomes free, its starter writes down that it has ended
+        return process if self._starters.know_of_start(attempt.id) else ""
 
     def _refuse(self, attempt_id: int, error: OSError) -> None:
         self._spawner.take_back(attempt_id)
@@ -257,6 +290,7 @@ class LocalEngine:
     # -- ending -----------------------------------------------------------------------------------------------
 
     def _look_at_children(self) -> None:
+        self._take_over()
         any_ended = False
         while ends := self._children.see_ends():  # again: while we started the next, others may have ended
             any_ended = True
@@ -276,8 +310,8 @@ class LocalEngine:
             self._children.report(attempt_id)
             silent = self._spawner.keep_folder(attempt_id)
             self._reports.insert(place, Ended(attempt_id, exit_code, number, at, (), silent))
-            if successor is not None and (following := self._lined_up.behind(successor.id)) is not None:
-                self._spawner.make_ready(following)
+            if successor is not None:
+                self._lines.make_ready_behind(successor)
             return
         silent = not leftovers and self._spawner.keep_folder(attempt_id)
         self._spawner.forget_folder(attempt_id)
@@ -329,24 +363,9 @@ class LocalEngine:
             end = end._replace(leftovers=tuple(describe(process) for process in remaining))
         self._report(end)
         if remaining:
-            self._say_what_is_left(attempt, remaining)
+            if self._writes_logs and not is_stopped:
+                say_what_is_left(attempt.log, remaining)
             self._await_leftovers(attempt.id)
-
-    def _say_what_is_left(self, attempt: LiveAttempt, remaining: Sequence[Process]) -> None:
-        """Write it into the log, for people who expect a background process to continue."""
-        if not self._writes_logs or not attempt.log or attempt.stop is not None:
-            return
-        sentence = left_behind([describe(process) for process in remaining])
-        try:
-            log = os.open(attempt.log, os.O_WRONLY | os.O_APPEND)
-        except OSError:
-            return  # somebody has moved it away
-        try:
-            os.write(log, f"duckrow: the job has ended, but {sentence}.\n".encode("utf-8", "surrogateescape"))
-        except OSError:
-            pass  # the disk is full; the job's history says it too
-        finally:
-            os.close(log)
 
     def _report(self, report: Report) -> None:
         self._reports.append(report)
@@ -361,12 +380,65 @@ class LocalEngine:
         """Nothing is left of it: the attempt that follows it begins, if there is one."""
         self._watched.pop(attempt_id, None)
         self._processes.gone(attempt_id)
-        successor = self._lined_up.next_after(attempt_id)
-        if successor is None:
-            return None
-        successor.attempt.begin(self._reactor.now())
-        self.start([successor])
-        return successor.attempt
+        return self._lines.start_next(attempt_id)
+
+    # -- starters ---------------------------------------------------------------------------------------------
+
+    def _hear_starters(self) -> None:
+        """What became of the attempts that starters have."""
+        for order, record in self._starters.news():
+            attempt = order.attempt
+            if attempt.id not in self._watched:
+                self._watched[attempt.id] = attempt
+                attempt.begin(self._reactor.now())
+            if record.pid is not None:
+                attempt.begin(self._then(record.seen_boottime))
+                attempt.has_process(record.pid)
+            if record.has_ended:
+                self._ended_elsewhere(attempt, record)
+            elif record.pid is not None:
+                self._tell_start(attempt, attempt.started.mono)
+
+    def _then(self, boottime: float) -> Now:
+        now = self._reactor.now()
+        ago_s = now.boot - boottime
+        return Now(now.wall - ago_s, now.mono - ago_s, boottime)
+
+    def _ended_elsewhere(self, attempt: LiveAttempt, record: Record) -> None:
+        """A starter saw its end."""
+        leaves = record.how == LEFT or attempt.id in self._groups
+        if leaves:
+            self._take_over()  # its starter has ended, and what it left is ours
+            self._children.left(attempt.id)
+            self._processes.pid_was_its_own(attempt.id, record.ended_boottime)
+        self._ended(end_of(attempt.id, record, silent=record.how == SILENT), may_leave=leaves)
+
+    def _make_own(self, attempt: LiveAttempt) -> None:
+        """If a starter has begun it, end the starter: the kernel then makes us its parent."""
+        self._hear_starters()
+        while self._starters.end_that_of(attempt.id):
+            self._take_over()
+
+    def _take_over(self) -> None:
+        """Look after what starters had to do that are dead."""
+        dead = self._starters.take_dead()
+        if not dead:
+            return
+        self._hear_starters()  # what they wrote last
+        running, waiting = self._starters.unfinished(dead)
+        pids = {order.attempt.id: order.attempt.pid for order in running}
+        found = find_of_starters(self._journal, pids, lambda: self._processes.strangers(self._preloaded.pids))
+        for order in running:
+            attempt = order.attempt
+            if attempt.id in found.pids:
+                self._has_child(attempt, found.pids[attempt.id])
+            elif attempt.id in found.never_began:
+                self.start([order])
+            else:
+                self._vanished(attempt, Vanished(attempt.id, "its process ended while no scheduler was watching"))
+        for order in waiting:
+            self._lines.add_here(order)
+        self._reactor.later(0, self._look_at_children)  # the kernel told others of their ends
 
     # -- leftovers --------------------------------------------------------------------------------------------
 
@@ -378,23 +450,8 @@ class LocalEngine:
         remaining = self._processes.left_of(attempt, self._preloaded.pids)
         if not remaining:
             self._report(Gone(attempt_id))
-        elif not self._watch_end(remaining[0].pid, lambda: self._await_leftovers(attempt_id)):
+        elif not self._ends.watch(remaining[0].pid, lambda: self._await_leftovers(attempt_id)):
             self._reactor.later(_FIRST_LOOK_S, lambda: self._await_leftovers(attempt_id))
-
-    def _watch_end(self, pid: int, call: Callable[[], None]) -> bool:
-        return self._watch_pidfd(open_pidfd(pid), call)
-
-    def _watch_pidfd(self, fd: int | None, call: Callable[[], None]) -> bool:
-        if fd is None:
-            return False
-
-        def ended() -> None:
-            self._reactor.unwatch(fd)
-            os.close(fd)
-            call()
-
-        self._reactor.watch(fd, ended)
-        return True
 
     def _kill(self, attempt_id: int, wait_s: float) -> None:
         """Repeat until nothing is left: a process may have forked while it was being killed."""
@@ -405,59 +462,14 @@ class LocalEngine:
         wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
         self._reactor.later(wait_s, lambda: self._kill(attempt_id, wait_s))
 
-    # -- adopting ---------------------------------------------------------------------------------------------
-
-    def _settle(self, attempt_id: int, wait_s: float = _FIRST_LOOK_S, waits_since: float | None = None) -> None:
-        """Find out from the kernel and the journal what happened to an attempt that is not our child.
-
-        `waits_since`: by the monotonic clock, for a journal that is gone or damaged.
-        """
-        attempt = self._watched.get(attempt_id)
-        if attempt is None:
-            return
-        path = os.path.join(self._folder, attempt.keeper)
-        evidence = Evidence(attempt, read_journal(path), path, attempt_id in self._processes.rebooted)
-        if evidence.is_of_another_boot:
-            self._processes.rebooted.add(attempt_id)
-        if evidence.is_of_another_namespace:
-            attempt.has_process(None)  # here, that PID is another process
-        record = evidence.record
-        self._processes.pid_was_its_own(attempt_id, max(record.seen_boottime, record.ended_boottime))
-        if record.wait_status is not None:
-            attempt.has_process(evidence.recorded_pid)
-            code = os.waitstatus_to_exitcode(record.wait_status)
-            exit_code, number = (code, None) if code >= 0 else (None, -code)
-            self._ended(Ended(attempt_id, exit_code, number, record.ended_at, (), silent=False), may_leave=True)
-            return
-        pid = living_process(evidence)
-        if pid is not None and self._watch_adopted(attempt, pid):
-            return
-        end = verdict(evidence) if pid is None else None
-        now = time.monotonic()
-        if isinstance(end, Vanished) and evidence.may_be_mended:
-            waits_since = now if waits_since is None else waits_since
-            if now - waits_since < _MENDED_WITHIN_S:  # `lost` is for ever
-                end = None
-        if end is None:
-            wait_s = min(wait_s * 2, _LONGEST_LOOK_S)
-            self._reactor.later(wait_s, lambda: self._settle(attempt_id, wait_s, waits_since))
-        elif isinstance(end, Vanished):
-            attempt.has_process(evidence.recorded_pid)
-            self._vanished(attempt, end)
+    def _learned(self, attempt: LiveAttempt, report: Report) -> None:
+        """What became of an attempt that another host has started."""
+        if isinstance(report, Ended):
+            self._ended(report, may_leave=True)
+        elif isinstance(report, Vanished):
+            self._vanished(attempt, report)
         else:
-            self._report(end)
-
-    def _watch_adopted(self, attempt: LiveAttempt, pid: int) -> bool:
-        """Watch for its end; False if it has just ended."""
-        process = identity_of(pid)
-        fd = open_pidfd_of(process)
-        if fd is None:
-            return False
-        if attempt.process != process:
-            self._report(Started(attempt.id, pid, process))
-        attempt.has_process(pid, process)
-        self._groups.expect(attempt, process)
-        return self._watch_pidfd(fd, lambda: self._settle(attempt.id))
+            self._report(report)
 
     def _vanished(self, attempt: LiveAttempt, end: Vanished) -> None:
         """Its devices are free when nothing of it is left, however we learned of its end."""

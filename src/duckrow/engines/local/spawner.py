@@ -67,7 +67,7 @@ class Spawner:
         self._groups = groups
         self._variables_of = variables_of
         self._output = output
-        self._null = os.open(os.devnull, os.O_RDONLY)
+        self.null = os.open(os.devnull, os.O_RDONLY)
         self._environments: dict[int, dict[bytes, bytes]] = {}
         self._cwd = ""
         # attempt -> its folder, if we made it, and when the folder was last changed, if it is reused
@@ -83,22 +83,26 @@ class Spawner:
         if job.preload is None or self._output == "terminal":
             return False
         self._go_to(job.cwd)
-        base = self._shared_variables(job.environment_id)
+        base = self.variables(job.environment_id)
         return self._preloaded.is_importing_for(job, base, order.runs_follow)
 
     def make_ready(self, order: StartOrder) -> None:
         """Do what can be done before its turn comes, so that its devices wait less. What fails is tried again then.
 
-        Only for attempts of which nothing but a folder with a log is made, which can be taken back.
+        Only for plain ones: a folder with a log can be taken back.
         """
+        if self.is_plain(order):
+            try:
+                self._ready[order.attempt.id] = self._made_ready(order)
+            except (OSError, ValueError):
+                self.forget_folder(order.attempt.id)
+
+    def is_plain(self, order: StartOrder) -> bool:
+        """Whether nothing but a folder with a log is made for it."""
         attempt, job = order.attempt, order.attempt.job
         if self._output != "log" or attempt.log != _first_log(order.folder):
-            return
-        if job.preload is None and job.needs is None and job.max_log_bytes is None:
-            try:
-                self._ready[attempt.id] = self._made_ready(order)
-            except (OSError, ValueError):
-                self.forget_folder(attempt.id)
+            return False
+        return job.preload is None and job.needs is None and job.max_log_bytes is None
 
     def take_back(self, attempt_id: int) -> None:
         """It will not start after all: nothing that was made for it in advance stays."""
@@ -145,7 +149,7 @@ class Spawner:
         environment = self._environment(order)
         by_shell = self._by_shell(order)
         plain = _without_shell(order.attempt.job, by_shell, environment)
-        actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self._null, 0)]
+        actions = [] if self._output == "terminal" else [(os.POSIX_SPAWN_DUP2, self.null, 0)]
         log = self._open_log(order) if self._output == "log" else None
         if log is not None:
             actions += [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
@@ -171,29 +175,33 @@ class Spawner:
         if self._output == "terminal":
             return None
         out, err = (1, 2) if log is None else (log, log)
-        base = self._shared_variables(order.attempt.job.environment_id)
+        base = self.variables(order.attempt.job.environment_id)
         pid, why_cold = self._preloaded.start(order.attempt.job, base, self._own_variables(order), out, err)
         if why_cold:
             os.write(err, f"duckrow: this run starts cold: {why_cold}.\n".encode())
         return pid
 
     def _environment(self, order: StartOrder) -> dict[bytes, bytes]:
-        return {**self._shared_variables(order.attempt.job.environment_id), **self._own_variables(order)}
+        return {**self.variables(order.attempt.job.environment_id), **self._own_variables(order)}
 
     def _own_variables(self, order: StartOrder) -> dict[bytes, bytes]:
         own = {**order.extra_environment, _TAG: tag_of(order.attempt.keeper, order.attempt.id).encode()}
-        shared = self._shared_variables(order.attempt.job.environment_id)
+        shared = self.variables(order.attempt.job.environment_id)
         if shared.get(_SLURM_JOB_ID) == _FILLED_IN:
             own[_SLURM_JOB_ID] = b"%d" % order.attempt.job.id
         if order.gentle_environment:
             own |= {name: value for name, value in order.gentle_environment.items() if name not in shared}
         return own
 
-    def _shared_variables(self, number: int) -> dict[bytes, bytes]:
+    def variables(self, number: int) -> dict[bytes, bytes]:
         if number not in self._environments:
             variables = self._variables_of(number)
             self._environments[number] = {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
         return self._environments[number]
+
+    def learn_variables(self, number: int, variables: dict[bytes, bytes]) -> None:
+        """What is the answer to `variables`: a starter cannot ask the database."""
+        self._environments[number] = variables
 
     def _open_log(self, order: StartOrder) -> int:
         """What the attempt writes to: its log, or a pipe that the keeper copies into a capped log."""
@@ -255,12 +263,18 @@ class Spawner:
     def forget_folder(self, attempt_id: int) -> None:
         self._folders.pop(attempt_id, None)
 
+    def forget_host(self) -> None:
+        """We are a fork of a host, and what it has made ready is its own."""
+        self._ready.clear()
+        self._spares.clear()
+        self._folders.clear()
+
     def close(self) -> None:
         for attempt_id in list(self._ready):
             self.take_back(attempt_id)
         for folder, _ in self._spares:
             _remove_silent(folder)
-        os.close(self._null)
+        os.close(self.null)
 
 
 def _without_shell(job: QueuedJob, by_shell: _Way, environment: dict[bytes, bytes]) -> list[str]:

@@ -11,7 +11,6 @@ If the keeper is killed instead, the host stops being a host and becomes the kee
 from __future__ import annotations
 
 import array
-import ctypes
 import errno
 import os
 import resource
@@ -22,25 +21,28 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from duckrow.engines.local.keeper.journal import JournalWriter
+from duckrow.engines.local.keeper.journal import JournalWriter, wait_status
 from duckrow.engines.local.keeper.link import EMPTIED, JOURNAL, REFUSED, TOOK, KeeperLink, LogPipe
 from duckrow.engines.local.keeper.signal_link import HEARD, HostEnd, KeeperEnd, signal_link
 from duckrow.engines.local.keeper.stopped_host import StoppedHost
+from duckrow.engines.local.keeper.unnamed_child import find_unnamed
 from duckrow.engines.local.log_pump import LogPump
 from duckrow.engines.local.processes.orphans import end_untagged_orphans
 from duckrow.engines.local.processes.process_tree import kill_tree
-from duckrow.engines.local.processes.processes import TAG, TAG_PREFIX, Trace, tag_of
+from duckrow.engines.local.processes.processes import Trace, tag_of
 from duckrow.kernel.inotify import FileWatch
-from duckrow.kernel.process import children_of, environment_of, open_pidfd, read_process
+from duckrow.kernel.own_files import close_all_but
+from duckrow.kernel.parentage import adopt_orphans
+from duckrow.kernel.process import children_of, open_pidfd, read_process
 
 TYPE_CHECKING = False  # that of typing takes longer to load than this module
 if TYPE_CHECKING:
     from typing import NoReturn
 
-_PR_SET_CHILD_SUBREAPER = 36
 _MEND_S = 0.2
 _NO_PIDFD_S = 0.5  # how often to look if the kernel does not tell us of an end
-_EXEC_S = 1.0
+_STARTERS_S = 4.0  # how long the starters of a dead host may take to end: they are told at once
+_DYING_S = 0.0005
 _ORPHANS_S = 1.0  # how long we hold back the end of an attempt until its orphans have ended
 
 
@@ -60,7 +62,7 @@ def fork_host(
     journal = JournalWriter(keepers_folder)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     our_signals, their_signals = signal_link()
-    _adopt_orphans()
+    adopt_orphans()
     sys.stdout.flush()
     sys.stderr.flush()
     keeper_pid = os.getpid()
@@ -70,7 +72,7 @@ def fork_host(
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         ours.close()
         our_signals.close()
-        _adopt_orphans()
+        adopt_orphans()
         return KeeperLink(journal, theirs, HostEnd(their_signals), keeper_pid)
     theirs.close()
     their_signals.close()
@@ -89,15 +91,12 @@ def fork_host(
 
 def keep_own_children(link: KeeperLink) -> NoReturn:
     """The keeper is dead: look after our own children and their logs until they end."""
+    signal.set_wakeup_fd(-1)  # which we close
+    link.journal.shared_no_more()
     keeper = _Keeper(link.journal, None, None, speaks=False)
     keeper.take_pipes(link.pipes)
     keeper.keep()
     os._exit(1)
-
-
-def _adopt_orphans() -> None:
-    """Have the kernel make us the parent of every descendant whose own parent dies."""
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 class _Keeper:
@@ -127,8 +126,7 @@ class _Keeper:
     def run(self) -> int:
         """Wait while the host lives; then look after its attempts."""
         code = self._stand_by()
-        while self._take_from_host():
-            pass  # what it handed over in its last moment
+        self._await_starters()
         self.keep(told_by_host=code)
         return code
 
@@ -139,7 +137,7 @@ class _Keeper:
         assert self._signals is not None
         assert self._host_pid is not None
         control, told, ear = self._control.fileno(), self._signals.fd, self._signals.ear
-        _close_all_but(self._journal.fd, control, told, ear, *self._own_fds())
+        close_all_but(self._journal.fd, control, told, ear, *self._own_fds())
         _allow_many_files()
         self._control.setblocking(False)
         stopped = StoppedHost(self._host_pid, self._journal, self._control, self._poller)
@@ -166,6 +164,24 @@ class _Keeper:
         assert self._host_pid is not None
         pid, status = os.waitpid(self._host_pid, os.WNOHANG)
         return status if pid else None
+
+    def _await_starters(self) -> None:
+        """Their attempts fall to us too. They have the host's end of the socket, so it ends with the last of them."""
+        if self._control is None:
+            return
+        ended = select.poll()
+        ended.register(self._control.fileno(), select.POLLIN)
+        patient_until = time.monotonic() + _STARTERS_S
+        while ended.poll(max(patient_until - time.monotonic(), 0.0) * 1000):
+            if not self._take_from_host():  # perhaps the host has handed over something in its last moment
+                break
+        # The kernel closes the files of a process some instants before it gives its children to us.
+        while dying := [pid for pid in self._journal.starters() if _is_living_starter(pid)]:
+            if time.monotonic() > patient_until:
+                for pid in dying:
+                    os.kill(pid, signal.SIGKILL)  # it is our child now
+            time.sleep(_DYING_S)
+        self._journal.shared_no_more()
 
     # -- when it is dead --------------------------------------------------------------------------------------
 
@@ -240,36 +256,20 @@ class _Keeper:
 
     def _take_over(self) -> dict[int, int]:
         """Find out which child is which attempt. If the journal does not name it yet, its tag does."""
-        records = self._journal.read()
+        known = self._journal.read()
+        records = {attempt: record for attempt, record in known.items() if not record.has_ended}
         named = {record.pid: attempt for attempt, record in records.items() if record.pid is not None}
         children = children_of(os.getpid())
         pids = {pid: named[pid] for pid in children if pid in named}
-        for attempt, record in records.items():
-            if record.begun and record.pid is None:
-                pid = self._find(attempt, [child for child in children if child not in pids])
-                if pid is None:
-                    self._journal.never_began(attempt)
-                else:
-                    pids[pid] = attempt
-                    self._journal.started(attempt, pid)
-        if pids:
-            self._mend()  # it may have been damaged while the host lived
+        found = find_unnamed(self._journal.name, known, [child for child in children if child not in pids])
+        for attempt in found.never_began:
+            self._journal.never_began(attempt)
+        for attempt, pid in found.pids.items():
+            pids[pid] = attempt
+            self._journal.started(attempt, pid)
+        if pids or len(records) < len(known):
+            self._mend()  # it may have been damaged while the host lived, and starters are in no hurry to write ends
         return pids
-
-    def _find(self, attempt: int, strangers: list[int]) -> int | None:
-        """The child that is this attempt: by its tag, or as a session's leader if it has ended or shed its environment.
-
-        If we take a stranger for it, the worst is an outcome `lost`. If we miss the child, its job runs a second time.
-        """
-        wanted = f"{TAG}={tag_of(self._journal.name, attempt)}".encode()
-        our_variables = environment_of(os.getpid())
-        for pid in strangers:
-            variables = _variables_after_exec(pid)
-            process = read_process(pid)
-            tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
-            if wanted in variables or (process is not None and process.session == pid and not tagged):
-                return pid
-        return None
 
     def _let_go_of_the_terminal(self, pids: dict[int, int]) -> None:
         """Let go of our output, so that no pipe and no closing terminal waits for us."""
@@ -278,7 +278,7 @@ class _Keeper:
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
             os.dup2(null, fd)
-        _close_all_but(self._journal.fd, *self._pump.fds, *self._own_fds())
+        close_all_but(self._journal.fd, *self._pump.fds, *self._own_fds())
         self._poller = select.poll()
         self._pump.use(self._poller)
 
@@ -299,7 +299,7 @@ class _Keeper:
             if attempt is not None and not pids:
                 self._ended = ended.si_pid
                 self._end_orphans()
-            if attempt is not None and not self._journal.ended(attempt, _wait_status(ended)):
+            if attempt is not None and not self._journal.ended(attempt, wait_status(ended)):
                 self._mend_soon()
             os.waitpid(ended.si_pid, 0)
 
@@ -358,44 +358,14 @@ class _Keeper:
                 pass  # the host is dead: nobody waits for it
 
 
-def _wait_status(ended: os.waitid_result) -> int:
-    return ended.si_status << 8 if ended.si_code == os.CLD_EXITED else ended.si_status
-
-
 def _allow_many_files() -> None:
     """Each capped log takes two open files. We start no process that would inherit this limit."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _variables_after_exec(pid: int) -> list[bytes]:
-    """The environment of a child. Its host may have died while it was starting this child.
-
-    Before it runs its own program, such a child looks like the host itself, and then for a moment it shows nothing.
-    """
-    ours, our_variables = os.readlink("/proc/self/exe"), environment_of(os.getpid())
-    deadline = time.monotonic() + _EXEC_S
-    while True:
-        process = read_process(pid)
-        if process is None or process.zombie:
-            return []
-        variables = environment_of(pid)
-        try:
-            is_new = os.readlink(f"/proc/{pid}/exe") != ours
-        except OSError:
-            is_new = False
-        # The host has a tag itself if it is a daemon, or was started by a job.
-        tagged = any(v.startswith(TAG_PREFIX) and v not in our_variables for v in variables)
-        if tagged or (is_new and any(variables)) or time.monotonic() > deadline:
-            return variables
-        time.sleep(0.001)
-
-
-def _close_all_but(*kept: int) -> None:
-    for name in os.listdir("/proc/self/fd"):
-        fd = int(name)
-        if fd > 2 and fd not in kept:
-            try:
-                os.close(fd)
-            except OSError:
-                pass  # the listing itself
+def _is_living_starter(pid: int) -> bool:
+    process = read_process(pid)
+    if process is None or process.zombie or process.parent != os.getpid():
+        return False
+    return process.session == os.getsid(0)  # an attempt with the PID of a starter that is dead has its own

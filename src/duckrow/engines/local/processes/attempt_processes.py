@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
@@ -12,15 +13,22 @@ from duckrow.engines.local.processes.children import Children
 from duckrow.engines.local.processes.orphans import Orphans
 from duckrow.engines.local.processes.process_tree import kill_tree
 from duckrow.engines.local.processes.processes import Trace, processes_of, send, tag_of
-from duckrow.kernel.process import Process, catches, is_alive, read_process
+from duckrow.kernel.process import Process, catches, children_of, is_alive, read_process
 
 
 class AttemptProcesses:
-    def __init__(self, journal: str, children: Children, groups: AttemptGroups, in_our_session: bool) -> None:
-        """`in_our_session`: attempts share our session, as in a terminal."""
+    def __init__(
+        self,
+        journal: str,
+        children: Children,
+        groups: AttemptGroups,
+        in_our_session: bool,
+        may_be_attempt: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`in_our_session`: attempts share our session, as in a terminal. `may_be_attempt`: as for `Orphans`."""
         self._children = children
         self._groups = groups
-        self._orphans = Orphans(journal, in_our_session, groups.attempt_of)
+        self._orphans = Orphans(journal, in_our_session, groups.attempt_of, may_be_attempt)
         self._sure_until: dict[int, float] = {}  # attempt -> until when its PID was its own, in seconds since boot
         self.rebooted: set[int] = set()  # attempts of an earlier boot: all their processes are gone
 
@@ -76,6 +84,11 @@ class AttemptProcesses:
     def became_attempt(self, pid: int) -> None:
         """This process is not an orphan: a preloaded parent has forked it in advance."""
         self._orphans.forget(pid)
+
+    def strangers(self, not_these: set[int]) -> list[int]:
+        """Children of ours that are not known yet."""
+        known = self._children.pids | self._orphans.known | not_these
+        return [pid for pid in children_of(os.getpid()) if pid not in known]
 
     def reap_orphans(self) -> None:
         """We must wait for these when they end: nobody else does."""

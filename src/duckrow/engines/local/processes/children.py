@@ -20,7 +20,9 @@ class End(NamedTuple):
 
 
 class Children:
-    def __init__(self) -> None:
+    def __init__(self, helpers: Collection[int] = ()) -> None:
+        """`helpers`: other children of ours that nobody has left to us, as they are now."""
+        self._helpers = helpers
         self.living: dict[int, int] = {}  # pid -> attempt
         self._seen: dict[int, int] = {}  # attempt -> pid: ended, not yet reported
         self._reported: dict[int, int] = {}  # the same: reported, not yet told to the loop
@@ -30,6 +32,10 @@ class Children:
     def add(self, pid: int, attempt_id: int) -> None:
         self.living[pid] = attempt_id
         self._not_gone[attempt_id] = pid
+
+    def left(self, attempt_id: int) -> None:
+        """Another process has waited for its first one, and what it left behind is ours."""
+        self._not_gone[attempt_id] = None
 
     def gone(self, attempt_id: int) -> None:
         """No process of it is left."""
@@ -45,10 +51,14 @@ class Children:
 
     @property
     def pids(self) -> set[int]:
-        return {*self.living, *self._seen.values(), *self._reported.values(), *self._told.values()}
+        return {*self.living, *self._seen.values(), *self._reported.values(), *self._told.values(), *self._helpers}
 
     def __len__(self) -> int:
-        return len(self.living) + len(self._seen) + len(self._reported) + len(self._told)
+        return len(self.living) + len(self._seen) + len(self._reported) + len(self._told) + len(self._helpers)
+
+    @property
+    def attempts(self) -> set[int]:
+        return {*self.living.values(), *self._seen, *self._reported, *self._told}
 
     @property
     def not_gone(self) -> Collection[tuple[int, int | None]]:

@@ -79,10 +79,20 @@ FirstProcess = tuple[int, int | None]
 class Orphans:
     """The orphans of a host."""
 
-    def __init__(self, journal: str, in_our_session: bool, by_group: Callable[[int], int | None]) -> None:
-        """`in_our_session`: attempts share our session. `by_group`: the attempt that a cgroup belongs to."""
+    def __init__(
+        self,
+        journal: str,
+        in_our_session: bool,
+        by_group: Callable[[int], int | None],
+        may_be_attempt: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`in_our_session`: attempts share our session. `by_group`: the attempt that a cgroup belongs to.
+
+        `may_be_attempt`: whether a new child may be an attempt that another process has begun and left to us.
+        """
         self._journal = journal
         self._by_group = by_group
+        self._may_be_attempt = may_be_attempt
         self._children = ChildrenList()
         self.known: set[int] = set()  # we wait for these: nobody else does
         self._charged: dict[int, set[int]] = {}  # orphan -> the attempts that it may belong to
@@ -132,7 +142,10 @@ class Orphans:
         self._charged.pop(pid, None)
 
     def _meet(self, pid: int, not_gone: Collection[FirstProcess]) -> bool:
-        """Find out which attempts it may belong to; False if it has already ended."""
+        """Find out which attempts it may belong to; False if it has already ended, or we must look again."""
+        if self._may_be_attempt():
+            self.known.discard(pid)
+            return False
         process = read_process(pid)
         if process is None or process.zombie:
             return False
