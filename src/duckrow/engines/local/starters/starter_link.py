@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import time
-import warnings
 
 from duckrow.core.ports import StartOrder
 from duckrow.engines.local.keeper.journal import JournalWriter, Record
@@ -37,6 +36,8 @@ class StarterLink:
         self.idle_since: float | None = None
         self.is_ending = False  # because we said so
         self._is_closed = False
+        import warnings  # most runs fork nothing
+
         host = os.getpid()
         unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, OF_HOST)  # our handlers must not run in the starter
         try:
