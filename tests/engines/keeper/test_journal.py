@@ -384,3 +384,78 @@ def test_a_death_amid_compaction_does_no_harm(
         assert facts(record) == (True, 1000 + attempt, None, False)
     os.close(writer.fd)
     assert not read_journal(writer.path).kept
+
+
+# -- starters -------------------------------------------------------------------------------------------------------
+
+
+def test_an_attempt_that_was_taken_back_is_not_begun(writer: JournalWriter) -> None:
+    assert not writer.begin_unless(lambda: True, 1)
+    assert writer.begin_unless(lambda: False, 2)
+    assert list(read_journal(writer.path).records) == [2]
+    assert read_journal(writer.path).of(2).by_starter
+
+
+def test_what_was_written_is_news_once_and_in_turn(writer: JournalWriter) -> None:
+    writer.begin_unless(lambda: False, 2)
+    writer.begin_unless(lambda: False, 1)
+    assert list(writer.news()) == [2, 1]
+    assert not writer.has_news
+    assert writer.news() == {}
+    writer.started(1, 4711)
+    writer.note_end(1, FAILED, journal.SPOKE)
+    (record,) = writer.news().values()
+    assert (record.by_starter, record.pid, record.wait_status, record.how) == (False, 4711, FAILED, journal.SPOKE)
+    writer.begin([3])
+    writer.skip_news()
+    assert writer.news() == {}
+
+
+def test_compaction_keeps_what_is_news(writer: JournalWriter) -> None:
+    writer.begin_unless(lambda: False, 1)
+    writer.begin_unless(lambda: False, 2)
+    writer.news()
+    writer.begin_unless(lambda: False, 3)
+    writer.begin_unless(lambda: False, 4)
+    writer.compact({2, 4})
+    assert list(writer.news()) == [4]
+    assert set(read_journal(writer.path).records) == {2, 4}
+
+
+def test_an_end_that_a_starter_notes_is_in_the_file_with_the_next_line(writer: JournalWriter) -> None:
+    writer.begin_unless(lambda: False, 1)
+    writer.note_end(1, FAILED, journal.SILENT)
+    assert read_journal(writer.path).of(1).wait_status is None
+    assert writer.read()[1].wait_status == FAILED
+    writer.begin_unless(lambda: False, 2)
+    assert read_journal(writer.path).of(1).wait_status == FAILED
+
+
+def test_the_journal_says_whether_starters_may_begin_attempts(writer: JournalWriter) -> None:
+    assert not read_journal(writer.path).has_starters
+    writer.share(lambda: None)
+    writer.note_starter(4711)
+    writer.begin([1])
+    writer.compact({1})
+    read = read_journal(writer.path)
+    assert (read.has_starters, read.starters, set(read.records)) == (True, {4711}, {1})
+    writer.shared_no_more()
+    assert not read_journal(writer.path).has_starters
+
+
+def test_a_starter_leaves_a_damaged_journal_to_its_host(writer: JournalWriter) -> None:
+    writer.share(lambda: None)
+    os.truncate(writer.path, 0)
+    pid = os.fork()
+    if pid == 0:
+        writer.leave_repair()
+        try:
+            writer.begin_unless(lambda: False, 1)
+        except OSError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    assert os.path.getsize(writer.path) == 0
+    assert 1 not in writer.read()
+    writer.begin([2])
+    assert list(read_journal(writer.path).records) == [2]
