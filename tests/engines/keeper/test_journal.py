@@ -434,9 +434,10 @@ def test_an_end_that_a_starter_notes_is_in_the_file_with_the_next_line(writer: J
 def test_the_journal_says_whether_starters_may_begin_attempts(writer: JournalWriter) -> None:
     assert not read_journal(writer.path).has_starters
     writer.share(lambda: None)
+    writer.note_starter(4710)
     writer.note_starter(4711)
     writer.begin([1])
-    writer.compact({1})
+    writer.compact({1}, {4711})
     read = read_journal(writer.path)
     assert (read.has_starters, read.starters, set(read.records)) == (True, {4711}, {1})
     writer.shared_no_more()

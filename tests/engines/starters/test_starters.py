@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,11 +17,12 @@ from typing import Any
 import pytest
 
 from duckrow.core.jobs.attempt import LiveAttempt
-from duckrow.core.ports import Ended, NeverBegan, NotStarted, Started, StartOrder
+from duckrow.core.ports import Ended, Gone, NeverBegan, NotStarted, Started, StartOrder
 from duckrow.engines.local.keeper.journal import JournalWriter, read_journal
 from duckrow.engines.local.keeper.write_lock import WriteLock
 from duckrow.engines.local.processes.children import Children
 from duckrow.engines.local.spawner import Spawner
+from duckrow.engines.local.starters import starter as starter_module
 from duckrow.engines.local.starters import starters as starters_module
 from duckrow.engines.local.starters.order_message import LONGEST_MESSAGE
 from duckrow.engines.local.starters.starter_link import StarterLink
@@ -250,6 +252,38 @@ def test_jobs_do_not_inherit_what_a_starter_has_open_or_ignores(local: LocalHarn
     local.life(body)
 
 
+def test_each_of_many_jobs_may_have_large_variables_of_its_own(
+    local: LocalHarness, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LARGE", "x" * 20_000)
+
+    def body(life: Life) -> None:
+        attempts = begin_slow(life, marks, "exit 0", "exit 0")
+        for number in range(3, 60):
+            late = order(life, f"echo {number} $PPID >> {marks}", attempts[-1])
+            late.attempt.job = late.attempt.job._replace(environment_id=number)
+            life.engine.line_up(late)
+            attempts.append(late.attempt)
+        life.engine.follow_up()
+        go(marks)
+        wait_for_all(life, attempts)
+        assert marked(marks) == list(range(60))
+        assert len(begun_by(marks)) == 1
+
+    local.life(body)
+
+
+def test_a_job_has_begun_before_it_does_anything(local: LocalHarness, marks: Path) -> None:
+    def body(life: Life) -> None:
+        attempts = line_up(life, *[f"date +%s.%N >> {marks}"] * 20)
+        ends = wait_for_all(life, attempts)
+        moments = list(map(float, marks.read_text().split()))
+        for attempt, moment, end in zip(attempts, moments, ends, strict=True):
+            assert attempt.started.wall <= moment <= end.at
+
+    local.life(body)
+
+
 # -- what somebody wants of them ------------------------------------------------------------------------------------
 
 
@@ -276,6 +310,43 @@ def test_while_a_line_is_worked_through_each_job_runs_or_stands_down(local: Loca
         wait_for_all(life, ran)
         assert back, "all had begun: the line is too short for this test"
         assert marked(marks) == list(range(len(ran)))
+
+    local.life(body)
+
+
+def test_those_behind_one_that_left_a_process_stand_down_before_the_host_knows_that(
+    local: LocalHarness, marks: Path
+) -> None:
+    def body(life: Life) -> None:
+        waits = f"while ! test -e {marks.parent}/go; do sleep 0.01; done; sleep 600 & exit 5"
+        first, *others = line_up(life, *marking(marks, waits, *["exit 0"] * 4))
+        life.wait_for(Started, first)
+        (starter,) = starters()
+        go(marks)
+        until(lambda: starter not in starters(), "the end of the starter, of which the host has not heard")
+        assert [life.engine.stand_down(attempt) for attempt in others] == [True] * 4
+        assert life.wait_for(Ended, first).leftovers
+        life.engine.stop(first, 2)
+        life.wait_for(Gone, first)
+        assert marked(marks) == [0]
+
+    local.life(body)
+
+
+def test_standing_down_comes_to_an_end_when_the_host_starts_the_next_one_meanwhile(
+    local: LocalHarness, marks: Path
+) -> None:
+    def body(life: Life) -> None:
+        attempts = begin_slow(life, marks, "exit 0", "exit 0")
+        not_plain = order(life, marking(marks, "exit 0")[0], attempts[-1])
+        not_plain.attempt.job = not_plain.attempt.job._replace(max_log_bytes=1000)
+        life.engine.line_up(not_plain)
+        go(marks)
+        journal = marks.parent / "keepers" / life.engine.keeper
+        until(lambda: f"S {attempts[-1].id}" in journal.read_text(), "the last one, of which the host has not heard")
+        until(lambda: not children_of(starters()[0]), "its end")
+        life.engine.stand_down(attempts[-1])
+        wait_for_all(life, [*attempts, not_plain.attempt])
 
     local.life(body)
 
@@ -434,6 +505,25 @@ def test_wherever_a_starter_dies_each_job_runs_once_and_no_end_is_lost(
         assert died.exists()
 
     local.life(body)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EMFILE, "too many files"), RuntimeError("a fault of ours")])
+def test_a_starter_that_cannot_begin_ends_and_never_becomes_a_second_host(
+    local: LocalHarness, marks: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def body(life: Life) -> int:
+        def fail(*_: object) -> None:
+            raise error
+
+        monkeypatch.setattr(starter_module, "close_all_but", fail)
+        monkeypatch.setattr(sys, "__excepthook__", fail)
+        attempts = line_up(life, *marking(marks, *["exit 7"] * 6))
+        assert [end.exit_code for end in wait_for_all(life, attempts)] == [7] * 6
+        assert begun_by(marks) == {os.getpid()}
+        return os.getpid()
+
+    local.life(body)
+    assert marked(marks) == [0, 1, 2, 3, 4, 5]
 
 
 def test_one_that_is_stopped_while_it_writes_does_not_stop_its_host(
@@ -606,6 +696,28 @@ def test_nobody_says_that_a_job_never_began_while_a_starter_may_begin_it(local: 
 
     local.life(body)
     os.close(journal.fd)
+
+
+def test_the_journal_keeps_an_end_until_it_is_on_disk_also_if_processes_are_left(
+    local: LocalHarness, marks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("duckrow.engines.local.keeper.journal.COMPACT_BYTES", 0)
+
+    def body(life: Life) -> None:
+        attempts = line_up(life, *marking(marks, "sleep 600 & exit 5", "exit 0", "exit 0"))
+        journal = str(marks.parent / "keepers" / life.engine.keeper)
+        has_begun = False
+        while not any(isinstance(report, Ended) for report in life.about(attempts[0])):
+            life.engine.settled()
+            begun = read_journal(journal).of(attempts[0].id).begun
+            assert begun or not has_begun
+            has_begun = begun
+            life._wait()
+        assert has_begun
+        life.engine.stop(attempts[0], 2)
+        wait_for_all(life, attempts)
+
+    local.life(body)
 
 
 # -- what they cost others ------------------------------------------------------------------------------------------

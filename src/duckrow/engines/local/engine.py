@@ -167,7 +167,7 @@ class LocalEngine:
             self._children.settle()
         self._starters.settle()
         if self._journal.is_long:
-            self._journal.compact(self._children.attempts | self._starters.attempts)
+            self._journal.compact(self._children.attempts | self._starters.attempts, self._starters.pids)
 
     def signal_all(self, attempt: LiveAttempt, number: int) -> bool:
         self._make_own(attempt)
@@ -244,16 +244,16 @@ class LocalEngine:
         if attempt.job.max_log_bytes is not None and self._writes_logs:
             self._logs_open.add(attempt.id)
         self._has_child(attempt, pid)
+        self._tell_start(attempt)
 
     def _has_child(self, attempt: LiveAttempt, pid: int) -> None:
         self._children.add(pid, attempt.id)
         self._processes.became_attempt(pid)
         attempt.has_process(pid)
-        self._tell_start(attempt, time.monotonic())
 
-    def _tell_start(self, attempt: LiveAttempt, began_mono: float) -> None:
+    def _tell_start(self, attempt: LiveAttempt) -> None:
         """Report its start if it lasts a moment."""
-        due_mono = began_mono + _COALESCE_S
+        due_mono = attempt.started.mono + _COALESCE_S
         if not self._starts:
             self._reactor.later(due_mono - time.monotonic(), self._tell_starts)
         self._starts.append((due_mono, attempt))
@@ -372,6 +372,7 @@ class LocalEngine:
         attempt_id = report.attempt_id
         if isinstance(report, Ended):
             self._children.report(attempt_id)
+            self._starters.report(attempt_id)
         if isinstance(report, Started) or (isinstance(report, (Ended, Vanished)) and report.leftovers):
             return
         self._gone(attempt_id)
@@ -388,16 +389,15 @@ class LocalEngine:
         """What became of the attempts that starters have."""
         for order, record in self._starters.news():
             attempt = order.attempt
-            if attempt.id not in self._watched:
+            if record.by_starter:
                 self._watched[attempt.id] = attempt
-                attempt.begin(self._reactor.now())
+                attempt.begin(self._then(record.begun_boottime))
             if record.pid is not None:
-                attempt.begin(self._then(record.seen_boottime))
                 attempt.has_process(record.pid)
             if record.has_ended:
                 self._ended_elsewhere(attempt, record)
             elif record.pid is not None:
-                self._tell_start(attempt, attempt.started.mono)
+                self._tell_start(attempt)
 
     def _then(self, boottime: float) -> Now:
         now = self._reactor.now()
@@ -431,7 +431,10 @@ class LocalEngine:
         for order in running:
             attempt = order.attempt
             if attempt.id in found.pids:
+                is_new = attempt.pid is None
                 self._has_child(attempt, found.pids[attempt.id])
+                if is_new:
+                    self._tell_start(attempt)
             elif attempt.id in found.never_began:
                 self.start([order])
             else:

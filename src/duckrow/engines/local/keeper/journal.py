@@ -5,7 +5,7 @@
     F pid                               one of them, before it starts any
     D                                   host and starters are dead: what has not begun never will
     S attempt                           about to start; on disk before the attempt's first instruction
-    S attempt starter                   likewise, by a starter
+    S attempt boottime                  likewise, by a starter
     P attempt pid boottime              its process, and the time since boot when that was written; soon after the start
     E attempt status time boottime      its wait status, as the kernel gave it: by the keeper, once the host is dead
     E attempt status time boottime how  likewise, by a starter; how: silent, spoke or left
@@ -45,8 +45,12 @@ class Record:
         self.ended_at = 0.0
         self.ended_boottime = 0.0  # its PID was not yet free then; 0: not known
         self.never_began = False
-        self.by_starter = False
+        self.begun_boottime = 0.0  # when a starter was about to start it; 0: no starter was
         self.how = b""  # how it ended, as a starter saw it: SILENT, SPOKE or LEFT
+
+    @property
+    def by_starter(self) -> bool:
+        return self.begun_boottime > 0
 
     @property
     def has_ended(self) -> bool:
@@ -125,7 +129,7 @@ class JournalWriter:
         with self.lock:
             if is_recalled():
                 return False
-            self._begin(b"S %d starter\n" % attempt_id)
+            self._begin(b"S %d %.6f\n" % (attempt_id, time.clock_gettime(time.CLOCK_BOOTTIME)))
             return True
 
     def _begin(self, lines: bytes) -> None:
@@ -164,13 +168,16 @@ class JournalWriter:
         """Whether to make it compact."""
         return self._copy.size >= COMPACT_BYTES
 
-    def compact(self, wanted: Container[int]) -> None:
-        """Forget all attempts but these. If we die half-way, old lines stay after the new ones: harmless."""
-        self.catch_up()  # or, if we die half-way, the file could have a start after its end
+    def compact(self, wanted: Container[int], starters: Container[int] = ()) -> None:
+        """Forget all attempts and starters but these.
+
+        If we die half-way, old lines stay after the new ones: harmless, if no end is missing among them.
+        """
+        self.catch_up()
         with self.lock:
             text, begin = self._copy.text(), len(self._head)
             read = max(begin, self._read)
-            old, new = _about(wanted, text[begin:read]), _about(wanted, text[read:])
+            old, new = (_about(wanted, starters, lines) for lines in (text[begin:read], text[read:]))
             self._copy.replace(self._head + old + new)
             self._read = len(self._head + old)
             try:
@@ -279,10 +286,12 @@ class JournalWriter:
         self.on_new_file(self.fd)
 
 
-def _about(wanted: Container[int], lines: bytes) -> bytes:
-    """The lines about these attempts, and those about starters."""
-    kept = [line for line in lines.splitlines(keepends=True) if line[:1] == b"F" or int(line.split()[1]) in wanted]
-    return b"".join(kept)
+def _about(wanted: Container[int], starters: Container[int], lines: bytes) -> bytes:
+    def is_kept(line: bytes) -> bool:
+        letter, *words = line.split()
+        return not words or int(words[0]) in (starters if letter == b"F" else wanted)
+
+    return b"".join([line for line in lines.splitlines(keepends=True) if is_kept(line)])
 
 
 def wait_status(ended: os.waitid_result) -> int:
@@ -356,9 +365,9 @@ def parse(data: bytes) -> Journal:
 def _apply(journal: Journal, words: list[str]) -> None:
     records = journal.records
     match words:
-        case ["S", attempt, *starter]:
+        case ["S", attempt, *boottime]:
             records[int(attempt)] = record = Record(begun=True)
-            record.by_starter = bool(starter)
+            record.begun_boottime = float(boottime[0]) if boottime else 0.0
         case ["P", attempt, pid, boottime]:
             record = records.setdefault(int(attempt), Record(begun=True))
             record.pid, record.seen_boottime = int(pid), float(boottime)

@@ -76,17 +76,17 @@ def fork_host(
         return KeeperLink(journal, theirs, HostEnd(their_signals), keeper_pid)
     theirs.close()
     their_signals.close()
+    code = 70
     try:
         signals = KeeperEnd(our_signals, host_pid)
-        code = _Keeper(journal, ours, host_pid, speaks, heirless, signals).run()
+        ended = _Keeper(journal, ours, host_pid, speaks, heirless, signals).run()
         if afterwards is not None:
-            afterwards(code, signals.told_to_end)
-    except BaseException:  # an error of ours must not run the caller's code a second time, in this process
-        import traceback
-
-        traceback.print_exc()
-        code = 70
-    os._exit(code)
+            afterwards(ended, signals.told_to_end)
+        code = ended
+    except BaseException:
+        sys.__excepthook__(*sys.exc_info())  # which needs no module and no file
+    finally:
+        os._exit(code)  # whatever happens: nobody may run the caller's code a second time, in this process
 
 
 def keep_own_children(link: KeeperLink) -> NoReturn:
@@ -166,13 +166,12 @@ class _Keeper:
         return status if pid else None
 
     def _await_starters(self) -> None:
-        """Their attempts fall to us too. They have the host's end of the socket, so it ends with the last of them."""
-        if self._control is None:
-            return
-        ended = select.poll()
-        ended.register(self._control.fileno(), select.POLLIN)
+        """Their attempts fall to us too. They have the host's end of the socket: it ends with the last of them."""
         patient_until = time.monotonic() + _STARTERS_S
-        while ended.poll(max(patient_until - time.monotonic(), 0.0) * 1000):
+        ended = select.poll()
+        if self._control is not None:  # or it has ended already
+            ended.register(self._control.fileno(), select.POLLIN)
+        while self._control is not None and ended.poll(max(patient_until - time.monotonic(), 0.0) * 1000):
             if not self._take_from_host():  # perhaps the host has handed over something in its last moment
                 break
         # The kernel closes the files of a process some instants before it gives its children to us.

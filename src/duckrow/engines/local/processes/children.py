@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
+from duckrow.engines.local.processes.ends_underway import EndsUnderway
 from duckrow.kernel.process import read_process
 
 
@@ -24,9 +25,8 @@ class Children:
         """`helpers`: other children of ours that nobody has left to us, as they are now."""
         self._helpers = helpers
         self.living: dict[int, int] = {}  # pid -> attempt
-        self._seen: dict[int, int] = {}  # attempt -> pid: ended, not yet reported
-        self._reported: dict[int, int] = {}  # the same: reported, not yet told to the loop
-        self._told: dict[int, int] = {}  # the same: told, not yet waited for
+        self._ends = EndsUnderway()
+        self._ended: dict[int, int] = {}  # attempt -> pid of those that we have not waited for
         self._not_gone: dict[int, int | None] = {}  # attempt -> pid while that is its own, while processes may be left
 
     def add(self, pid: int, attempt_id: int) -> None:
@@ -46,19 +46,18 @@ class Children:
 
     def has(self, attempt: LiveAttempt) -> bool:
         """Whether no other process can have its PID."""
-        ended = (self._seen, self._reported, self._told)
-        return self.lives(attempt) or any(attempt.id in known for known in ended)
+        return self.lives(attempt) or attempt.id in self._ended
 
     @property
     def pids(self) -> set[int]:
-        return {*self.living, *self._seen.values(), *self._reported.values(), *self._told.values(), *self._helpers}
+        return {*self.living, *self._ended.values(), *self._helpers}
 
     def __len__(self) -> int:
-        return len(self.living) + len(self._seen) + len(self._reported) + len(self._told) + len(self._helpers)
+        return len(self.living) + len(self._ended) + len(self._helpers)
 
     @property
     def attempts(self) -> set[int]:
-        return {*self.living.values(), *self._seen, *self._reported, *self._told}
+        return {*self.living.values(), *self._ended}
 
     @property
     def not_gone(self) -> Collection[tuple[int, int | None]]:
@@ -78,36 +77,31 @@ class Children:
             if ended is None:
                 continue
             del self.living[pid]
-            self._seen[attempt_id] = pid
+            self._ended[attempt_id] = pid
+            self._ends.see(attempt_id)
             is_exit = ended.si_code == os.CLD_EXITED
             ends.append(End(attempt_id, *((ended.si_status, None) if is_exit else (None, ended.si_status))))
         return ends
 
     def report(self, attempt_id: int) -> None:
-        """Its end is among the reports that the loop will ask for."""
-        pid = self._seen.pop(attempt_id, None)
-        if pid is not None:
-            self._reported[attempt_id] = pid
+        """As for `EndsUnderway`, if it was a child of ours."""
+        self._ends.report(attempt_id)
 
     def tell(self) -> None:
-        """The loop gets all reports now. What it is told will be on disk when `settle` is called."""
-        if self._reported:
-            self._told |= self._reported
-            self._reported.clear()
+        self._ends.tell()
 
     @property
     def any_told(self) -> bool:
-        return bool(self._told)
+        return bool(self._ends.told)
 
     @property
     def outlived(self) -> list[int]:
         """The attempts whose first process has ended, as was told, and of which something may be left."""
-        return [attempt_id for attempt_id in self._told if attempt_id in self._not_gone]
+        return [attempt_id for attempt_id in self._ends.told if attempt_id in self._not_gone]
 
     def settle(self) -> None:
         """Everything that was told is on disk, so the kernel may forget it now."""
-        for attempt_id, pid in self._told.items():
-            os.waitpid(pid, os.WNOHANG)
+        for attempt_id in self._ends.settle():
+            os.waitpid(self._ended.pop(attempt_id), os.WNOHANG)
             if attempt_id in self._not_gone:
                 self._not_gone[attempt_id] = None
-        self._told.clear()

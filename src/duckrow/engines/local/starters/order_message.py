@@ -12,7 +12,7 @@ from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import StartOrder
 
 LONGEST_MESSAGE = 64 << 10
-"""Bytes of its orders. The host itself starts those that do not fit."""
+"""Bytes of its orders and environments, unless a single order has more. What does not fit the host starts itself."""
 
 Variables = dict[bytes, bytes]
 
@@ -37,8 +37,12 @@ def packed_order(order: StartOrder) -> bytes | None:
     return data if len(data) <= LONGEST_MESSAGE else None
 
 
+def size_of(variables: Variables) -> int:
+    return sum(map(len, variables)) + sum(map(len, variables.values()))
+
+
 def fits(variables: Variables) -> bool:
-    return sum(map(len, variables)) + sum(map(len, variables.values())) <= LONGEST_MESSAGE // 2
+    return size_of(variables) <= LONGEST_MESSAGE // 2
 
 
 def unpacked(data: bytes) -> Message:

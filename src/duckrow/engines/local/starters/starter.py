@@ -11,6 +11,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import time
 from functools import partial
 
@@ -47,25 +48,28 @@ def be_starter(
     try:
         adopt_orphans()
         _leave_signals_to_host()
-        if not signal_when_it_dies(host, END):
-            os._exit(0)
-        assert journal.lock.fd is not None
-        close_all_but(control.fileno(), journal.fd, journal.lock.fd, spawner.null, kept_fd)
-        gc.disable()  # a collection would touch, and so copy, all memory that we share with the host
-        journal.leave_repair()
-        journal.note_starter(os.getpid())
-        spawner.forget_host()
-        starter = _Starter(host, control, journal, spawner, recalls)
-        try:
-            starter.work()
-        except (OSError, ValueError):
-            pass  # the host tries the same, and says what is wrong
-        spawner.close()
-    except BaseException:  # an error of ours must not run the host's code a second time, in this process
-        import traceback
+        if signal_when_it_dies(host, END):
+            assert journal.lock.fd is not None
+            close_all_but(control.fileno(), journal.fd, journal.lock.fd, spawner.null, kept_fd)
+            gc.disable()  # a collection would touch, and so copy, all memory that we share with the host
+            journal.leave_repair()
+            journal.note_starter(os.getpid())
+            spawner.forget_host()
+            _work(_Starter(host, control, journal, spawner, recalls))
+            spawner.close()
+    except OSError:
+        pass  # the host notices that we have ended
+    except BaseException:
+        sys.__excepthook__(*sys.exc_info())  # which needs no module and no file
+    finally:
+        os._exit(0)  # whatever happens: nobody may run the host's code a second time, in this process
 
-        traceback.print_exc()
-    os._exit(0)
+
+def _work(starter: _Starter) -> None:
+    try:
+        starter.work()
+    except (OSError, ValueError):
+        pass  # the host tries the same, and says what is wrong
 
 
 class _Starter:

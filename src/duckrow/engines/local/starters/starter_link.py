@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import time
+from collections import deque
 
 from duckrow.core.ports import StartOrder
 from duckrow.engines.local.keeper.journal import JournalWriter, Record
 from duckrow.engines.local.spawner import Spawner
-from duckrow.engines.local.starters.order_message import LONGEST_MESSAGE, packed
+from duckrow.engines.local.starters.order_message import LONGEST_MESSAGE, Variables, packed, size_of
 from duckrow.engines.local.starters.starter import END, OF_HOST, be_starter
 
 _END_S, _LOOK_S = 0.25, 0.0001  # how long one may take to end, and how often we look
@@ -24,10 +25,12 @@ class StarterLink:
         self._recalls = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("Q")  # its items are stored in one go
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control.setblocking(False)
-        self._unsent: list[bytes] = []
+        self._unsent: list[bytes] = []  # orders for the next message
+        self._new: dict[int, Variables] = {}  # environments for it
         self._unsent_bytes = 0
-        self._environments_to_send: set[int] = set()
-        self._environments_sent: set[int] = set()
+        self._messages: deque[tuple[bytes, set[int]]] = deque()  # that wait for room, with which environments they have
+        self._sent: set[int] = set()  # environments
+        self._known: set[int] = set()  # the same, and those that will be sent
         self.orders: dict[int, StartOrder] = {}  # attempt -> its order; in their turn, until we hear of its end
         self.running: int | None = None  # the attempt that has begun, and has not ended as far as we have heard
         self.reported: int | None = None  # if it lasts so long that the loop knows that it runs
@@ -67,37 +70,47 @@ class StarterLink:
 
     def add(self, order: StartOrder, data: bytes) -> None:
         """Behind all others. It may not have it before the next `send`."""
-        if self._unsent_bytes + len(data) > LONGEST_MESSAGE:
-            self.send()
+        number = order.attempt.job.environment_id
+        new = {} if number in self._known else {number: self._spawner.variables(number)}
+        size = len(data) + sum(map(size_of, new.values()))
+        if self._unsent_bytes + size > LONGEST_MESSAGE:
+            self._pack()
         if not self.orders:
             self._heard_mono = time.monotonic()
         self.orders[order.attempt.id] = order
         self._unsent.append(data)
-        self._unsent_bytes += len(data)
-        self._environments_to_send.add(order.attempt.job.environment_id)
+        self._unsent_bytes += size
+        self._new |= new
+        self._known |= new.keys()
 
-    def send(self) -> None:
-        if not self._unsent:
-            return
-        new = self._environments_to_send - self._environments_sent
-        data = packed(self._recalls[0], {number: self._spawner.variables(number) for number in new}, self._unsent)
-        self._environments_sent |= new
-        self._forget_unsent()
-        try:
-            self._control.send(data)
-        except OSError:
-            self.end()  # it is dead, or stopped: it has not taken messages for long
+    def send(self) -> bool:
+        """False if not all fits into the channel. The starter tells us when it has taken all that is there."""
+        self._pack()
+        while self._messages:
+            data, environments = self._messages[0]
+            try:
+                self._control.send(data)
+            except BlockingIOError:
+                return False
+            except OSError:
+                break  # it is dead
+            self._messages.popleft()
+            self._sent |= environments
+        return True
+
+    def _pack(self) -> None:
+        if self._unsent:
+            self._messages.append((packed(self._recalls[0], self._new, self._unsent), set(self._new)))
+            self._unsent, self._new, self._unsent_bytes = [], {}, 0
 
     def recall(self) -> None:
         """Take back what has not begun. Call this with the journal's lock, when all news have been heard."""
         self._recalls[0] += 1
-        self._forget_unsent()
+        self._unsent, self._new, self._unsent_bytes = [], {}, 0
+        self._messages.clear()
+        self._known = set(self._sent)
         for order in self.waiting:
             del self.orders[order.attempt.id]
-
-    def _forget_unsent(self) -> None:
-        self._unsent, self._unsent_bytes = [], 0
-        self._environments_to_send.clear()
 
     def heard(self, attempt_id: int, record: Record) -> None:
         """This has become of an attempt."""

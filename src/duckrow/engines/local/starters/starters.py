@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reactor, StartOrder
 from duckrow.engines.local.keeper.journal import LEFT, JournalWriter, Record
+from duckrow.engines.local.processes.ends_underway import EndsUnderway
 from duckrow.engines.local.spawner import Spawner
 from duckrow.engines.local.starters.order_message import fits, packed_order
 from duckrow.engines.local.starters.starter import LOOK_S
@@ -52,8 +53,7 @@ class Starters:
         self._links: list[StarterLink] = []
         self._starter_of: dict[int, StarterLink] = {}  # by attempt, until we hear of its end
         self._news: deque[tuple[int, Record]] = deque()  # not yet told
-        self._heard: set[int] = set()  # attempts whose end we have heard of
-        self._told: set[int] = set()  # the same: told to the loop, not yet on disk
+        self._ends = EndsUnderway()
         self._any_unsent = False
         self._failed: deque[float] = deque(maxlen=_MOST_FAILURES)  # when starters last ended by themselves
         self._looks_again = False
@@ -66,7 +66,7 @@ class Starters:
     @property
     def attempts(self) -> set[int]:
         """Those of which only the journal knows all, as their end is not on disk."""
-        return {*self._starter_of, *self._heard, *self._told}
+        return {*self._starter_of, *self._ends}
 
     def has(self, attempt_id: int | None) -> bool:
         """Whether it has begun or will begin, and has not ended, as far as we have heard."""
@@ -83,9 +83,6 @@ class Starters:
 
     def take(self, link: StarterLink, line: Sequence[StartOrder]) -> list[StartOrder]:
         """Give it this line, of which the first attempt may begin now. Those that it took."""
-        if not self._starter_of:
-            self._journal.skip_news()
-            self._news.clear()
         taken = []
         for order in line:
             if not self._give(link, order):
@@ -104,20 +101,20 @@ class Starters:
 
     def send(self) -> None:
         if self._any_unsent:
-            self._any_unsent = False
-            for link in self._links:
-                link.send()
+            unsent = [link for link in self._links if not link.send()]
+            self._any_unsent = bool(unsent)
 
     def recall(self, attempt_id: int) -> list[StartOrder]:
-        """Take back all that have not begun of the line that has this attempt. All news must have been heard.
+        """Take back all that have not begun of the line that has this attempt.
 
-        Whether that was so: with the lock, nobody begins another one.
+        Starters look, with the journal's lock, whether they may begin an attempt. So while we have it, all have begun
+        that ever will, if we have heard all news.
         """
-        link = self._starter_of.get(attempt_id)
-        if link is None:
-            return []
         while True:
             self._look()
+            link = self._starter_of.get(attempt_id)
+            if link is None:
+                return []
             with self._journal.lock:
                 if not self._journal.has_news:
                     back = link.waiting
@@ -160,6 +157,9 @@ class Starters:
 
     def news(self) -> Iterator[StarterNews]:
         """What became of their attempts, in this order, also if somebody asks again before all of it has been told."""
+        if not self._starter_of:
+            self._journal.skip_news()  # the host's own
+            self._news.clear()
         while self._starter_of:
             self._news.extend(self._journal.news().items())
             if not self._news:
@@ -182,17 +182,19 @@ class Starters:
             link.reported = attempt_id
         return link is not None
 
+    def report(self, attempt_id: int) -> None:
+        """As for `EndsUnderway`, if it was an attempt of theirs."""
+        self._ends.report(attempt_id)
+
     def tell(self) -> None:
-        """The loop gets all that we have heard now. It will be on disk when `settle` is called."""
-        self._told |= self._heard
-        self._heard.clear()
+        self._ends.tell()
 
     def settle(self) -> None:
-        self._told.clear()
+        self._ends.settle()
 
     def _over(self, link: StarterLink, attempt_id: int, record: Record) -> None:
         del link.orders[attempt_id], self._starter_of[attempt_id]
-        self._heard.add(attempt_id)
+        self._ends.see(attempt_id)
         if record.how == LEFT:
             self._failed.append(time.monotonic())
             link.end()  # it ends anyway; what was left is ours now
@@ -201,6 +203,7 @@ class Starters:
 
     def _hear(self, link: StarterLink) -> None:
         link.hear()
+        link.send()
         self._look()
 
     def _look_again(self) -> None:
@@ -251,6 +254,7 @@ class Starters:
             waiting += link.waiting
             for attempt_id in link.orders:
                 del self._starter_of[attempt_id]
+            link.orders.clear()
         return Unfinished(running, waiting)
 
     def _rest(self, link: StarterLink) -> None:
@@ -261,6 +265,7 @@ class Starters:
         now = time.monotonic()
         for link in self._links:
             if link.idle_since is not None and now - link.idle_since >= _IDLE_S and not link.is_ending:
+                self._reactor.unwatch(link.fd)
                 link.ask_to_end()
 
     def end_all(self) -> None:
