@@ -91,6 +91,10 @@ def verdict(evidence: Evidence) -> NeverBegan | Vanished | None:
         return Vanished(attempt_id, f"its process ended, and the journal of its host is damaged ({evidence.path})")
     if evidence.is_of_another_namespace:
         return Vanished(attempt_id, "it ran in another container, and the duckrow there is gone")
+    return ended_unseen(attempt_id)
+
+
+def ended_unseen(attempt_id: int) -> Vanished:
     return Vanished(attempt_id, "its process ended while no scheduler was watching")
 
 

@@ -24,7 +24,7 @@ from duckrow.core.ports import (
     Vanished,
 )
 from duckrow.engines.local.adopting import Adopting
-from duckrow.engines.local.adoption import end_of
+from duckrow.engines.local.adoption import end_of, ended_unseen
 from duckrow.engines.local.cgroups.attempt_groups import AttemptGroups
 from duckrow.engines.local.keeper.journal import LEFT, SILENT, Record, remove_if_unkept
 from duckrow.engines.local.keeper.keeper import keep_own_children
@@ -438,7 +438,7 @@ class LocalEngine:
             elif attempt.id in found.never_began:
                 self.start([order])
             else:
-                self._vanished(attempt, Vanished(attempt.id, "its process ended while no scheduler was watching"))
+                self._vanished(attempt, ended_unseen(attempt.id))
         for order in waiting:
             self._lines.add_here(order)
         self._reactor.later(0, self._look_at_children)  # the kernel told others of their ends
