@@ -14,6 +14,10 @@ class Now(NamedTuple):
     mono: float  # CLOCK_MONOTONIC, for limits and grace periods: it stops while the machine sleeps
     boot: float  # CLOCK_BOOTTIME, for delays: it keeps counting while the machine sleeps
 
+    def ago(self, seconds: float) -> Now:
+        """The moment that long before this one, if the machine did not sleep meanwhile."""
+        return Now(self.wall - seconds, self.mono - seconds, self.boot - seconds)
+
     @property
     def wall_at_boot(self) -> float:
         """When the machine booted, by the wall clock as it is set now. It changes only when somebody sets it."""

@@ -284,6 +284,33 @@ def test_a_job_has_begun_before_it_does_anything(local: LocalHarness, marks: Pat
     local.life(body)
 
 
+def test_one_that_an_idle_starter_gets_begins_then_and_not_when_that_was_decided(
+    local: LocalHarness, marks: Path
+) -> None:
+    def body(life: Life) -> None:
+        attempts = line_up(life, *marking(marks, *["exit 0"] * 4))
+        late = order(life, f"echo 4 $PPID >> {marks}", attempts[-1])
+        wait_for_all(life, attempts)
+        before = life.now()
+        life.engine.line_up(late)
+        assert late.attempt.started.mono >= before.mono
+        wait_for_all(life, [late.attempt])
+        assert late.attempt.started.mono >= before.mono
+        assert len(begun_by(marks)) == 1
+
+    local.life(body)
+
+
+def test_when_an_end_is_told_the_next_one_has_begun_at_that_moment_or_later(local: LocalHarness, marks: Path) -> None:
+    def body(life: Life) -> None:
+        attempts = line_up(life, *marking(marks, *["exit 0"] * 40))
+        for before, after in pairwise(attempts):
+            end = life.wait_for(Ended, before)
+            assert after.started.wall >= end.at - 0.000_01  # the clocks are read one after the other
+
+    local.life(body)
+
+
 # -- what somebody wants of them ------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from duckrow.core.clock import Now
 from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import (
     CoreTime,
@@ -391,18 +390,14 @@ class LocalEngine:
             attempt = order.attempt
             if record.by_starter:
                 self._watched[attempt.id] = attempt
-                attempt.begin(self._then(record.begun_boottime))
+                now = self._reactor.now()
+                attempt.begin(now.ago(now.boot - record.begun_boottime))
             if record.pid is not None:
                 attempt.has_process(record.pid)
             if record.has_ended:
                 self._ended_elsewhere(attempt, record)
             elif record.pid is not None:
                 self._tell_start(attempt)
-
-    def _then(self, boottime: float) -> Now:
-        now = self._reactor.now()
-        ago_s = now.boot - boottime
-        return Now(now.wall - ago_s, now.mono - ago_s, boottime)
 
     def _ended_elsewhere(self, attempt: LiveAttempt, record: Record) -> None:
         """A starter saw its end."""

@@ -88,7 +88,9 @@ class Starters:
             if not self._give(link, order):
                 break
             taken.append(order)
-        if not taken:
+        if taken:
+            taken[0].attempt.begin(self._reactor.now())  # and soon we hear exactly when
+        else:
             self._rest(link)
         link.send()
         self._look_again()
@@ -195,6 +197,10 @@ class Starters:
     def _over(self, link: StarterLink, attempt_id: int, record: Record) -> None:
         del link.orders[attempt_id], self._starter_of[attempt_id]
         self._ends.see(attempt_id)
+        following = next(iter(link.orders.values()), None)
+        if following is not None:  # it begins, and soon we hear exactly when
+            now = self._reactor.now()
+            following.attempt.begin(now.ago(now.wall - record.ended_at))
         if record.how == LEFT:
             self._failed.append(time.monotonic())
             link.end()  # it ends anyway; what was left is ours now
