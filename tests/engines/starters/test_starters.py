@@ -435,23 +435,14 @@ def test_what_a_terminal_sends_to_all_of_us_ends_no_starter(
 # -- when a starter dies --------------------------------------------------------------------------------------------
 
 
-def test_the_job_of_a_starter_that_is_killed_goes_on_and_its_end_is_told(local: LocalHarness, marks: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_the_job_of_a_starter_that_somebody_kills_or_stops_keeps_running_and_its_end_is_told(
+    local: LocalHarness, marks: Path, number: signal.Signals
+) -> None:
     def body(life: Life) -> None:
         attempts = begin_slow(life, marks, "exit 0", "exit 7")
         (starter,) = starters()
-        os.kill(starter, signal.SIGKILL)
-        go(marks)
-        assert [end.exit_code for end in wait_for_all(life, attempts)] == [5, 0, 7]
-        assert marked(marks) == [0, 1, 2]
-
-    local.life(body)
-
-
-def test_a_starter_that_somebody_stops_holds_up_nobody(local: LocalHarness, marks: Path) -> None:
-    def body(life: Life) -> None:
-        attempts = begin_slow(life, marks, "exit 0", "exit 7")
-        (starter,) = starters()
-        os.kill(starter, signal.SIGSTOP)
+        os.kill(starter, number)
         go(marks)
         assert [end.exit_code for end in wait_for_all(life, attempts)] == [5, 0, 7]
         assert marked(marks) == [0, 1, 2]
