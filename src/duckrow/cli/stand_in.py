@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from collections.abc import Callable
 
 from duckrow.core.errors import EXIT_FAILED, EXIT_OK, DuckrowError
+from duckrow.kernel.parentage import signal_when_it_dies
 
-_PR_SET_PDEATHSIG = 1
 _KILLED = 128 + signal.SIGKILL  # it did not say how it ended, so it could not
 _PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
@@ -21,10 +20,11 @@ def stand_in(serve: Callable[[], None]) -> int:
     wait that long.
     """
     reading, writing = os.pipe()  # the keeper closes its copy, so the pipe ends with the daemon
+    stand_in = os.getpid()
     keeper = os.fork()
     if keeper == 0:
         os.close(reading)
-        return _serve(serve, writing)
+        return _serve(serve, writing, stand_in)
     os.close(writing)
     for number in _PASSED_ON:
         signal.signal(number, lambda number, _frame: os.kill(keeper, number))
@@ -34,8 +34,9 @@ def stand_in(serve: Callable[[], None]) -> int:
     return said[-1] if said else _KILLED
 
 
-def _serve(serve: Callable[[], None], writing: int) -> int:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # without us, nobody would watch the daemon
+def _serve(serve: Callable[[], None], writing: int, stand_in: int) -> int:
+    if not signal_when_it_dies(stand_in, signal.SIGTERM):  # without it, nobody would watch the daemon
+        return EXIT_FAILED
     try:
         serve()
     except BaseException as error:  # others report the error; here it is only an exit code

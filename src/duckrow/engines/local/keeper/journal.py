@@ -3,7 +3,7 @@
     H boot.namespace                    where its PIDs mean something; the first line
     F                                   from now on, starters may start attempts too
     F pid                               one of them, before it starts any
-    D                                   host and starters are dead: what has not begun never will
+    D                                   nobody starts attempts any more: what has not begun never will
     S attempt                           about to start; on disk before the attempt's first instruction
     S attempt boottime                  likewise, by a starter
     P attempt pid boottime              its process, and the time since boot when that was written; soon after the start
