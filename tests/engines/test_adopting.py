@@ -50,7 +50,7 @@ class Bench:
 
     def next_word(self) -> Any:
         def look() -> Any:
-            self.reactor.wait(0.01)
+            self.reactor.wait(0)
             return self.told
 
         return until(look, "a word about it").pop(0)

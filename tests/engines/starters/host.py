@@ -67,7 +67,7 @@ class StarterHost:
 
     def wait_until(self, condition: Callable[[], Any], what: str) -> None:
         def look() -> Any:
-            self.reactor.wait(0.01)
+            self.reactor.wait(0)
             return condition()
 
         until(look, what)
