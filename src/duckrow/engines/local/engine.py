@@ -69,7 +69,7 @@ class LocalEngine:
         self._groups = AttemptGroups(reactor, keepers_folder, link.journal.name)
         self._spawner = Spawner(link, variables_of, output, self._preloaded, self._groups)
         self._writes_logs = output == "log"
-        self._starters = Starters(link.journal, self._spawner, reactor, link.fd, self._hear_starters)
+        self._starters = Starters(link.journal, self._spawner, reactor, link.fd, self._look_at_starters)
         self._children = Children(self._starters.pids)
         self._processes = AttemptProcesses(
             link.journal.name,
@@ -259,27 +259,18 @@ class LocalEngine:
 
     def _tell_starts(self) -> None:
         """Report those that have lasted a moment; look again for the others."""
-        self._hear_starters()
         now = time.monotonic()
         while self._starts and self._starts[0][0] <= now:
             _, attempt = self._starts.popleft()
-            process = self._identity_of(attempt)
-            if process and attempt.pid is not None:
-                self._reports.append(Started(attempt.id, attempt.pid, process))
-                self._groups.expect(attempt, process)
+            if attempt.pid is not None and self._children.lives(attempt):
+                self._report_start(attempt, attempt.pid, identity_of(attempt.pid))
         self._journal.catch_up()
         if self._starts:
             self._reactor.later(self._starts[0][0] - now, self._tell_starts)
 
-    def _identity_of(self, attempt: LiveAttempt) -> str:
-        """Of its first process; empty if that has ended."""
-        if attempt.pid is None:
-            return ""
-        if self._children.lives(attempt):
-            return identity_of(attempt.pid)
-        process = identity_of(attempt.pid)
-        self._hear_starters()  # before its PID becomes free, its starter writes down that it has ended
-        return process if self._starters.know_of_start(attempt.id) else ""
+    def _report_start(self, attempt: LiveAttempt, pid: int, process: str) -> None:
+        self._reports.append(Started(attempt.id, pid, process))
+        self._groups.expect(attempt, process)
 
     def _refuse(self, attempt_id: int, error: OSError) -> None:
         self._spawner.take_back(attempt_id)
@@ -384,6 +375,22 @@ class LocalEngine:
 
     # -- starters ---------------------------------------------------------------------------------------------
 
+    def _look_at_starters(self) -> None:
+        """Hear what they have done, and report those that have lasted a moment."""
+        self._hear_starters()
+        began_before = time.monotonic() - _COALESCE_S
+        running = [
+            (attempt, pid) for attempt, pid in self._starters.unreported() if attempt.started.mono < began_before
+        ]
+        if not running:
+            return
+        found = [(attempt, pid, identity_of(pid)) for attempt, pid in running]
+        self._hear_starters()  # before a PID becomes free, its starter writes down that the attempt has ended
+        for attempt, pid, process in found:
+            if self._starters.know_of_start(attempt.id) and process:
+                self._report_start(attempt, pid, process)
+        self._journal.catch_up()
+
     def _hear_starters(self) -> None:
         """What became of the attempts that starters have."""
         for order, record in self._starters.news():
@@ -396,8 +403,6 @@ class LocalEngine:
                 attempt.has_process(record.pid)
             if record.has_ended:
                 self._ended_elsewhere(attempt, record)
-            elif record.pid is not None:
-                self._tell_start(attempt)
 
     def _ended_elsewhere(self, attempt: LiveAttempt, record: Record) -> None:
         """A starter saw its end."""

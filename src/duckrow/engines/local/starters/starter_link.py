@@ -9,6 +9,7 @@ import socket
 import time
 from collections import deque
 
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.ports import StartOrder
 from duckrow.engines.local.keeper.journal import JournalWriter, Record
 from duckrow.engines.local.spawner import Spawner
@@ -35,7 +36,7 @@ class StarterLink:
         self.running: int | None = None  # the attempt that has begun, and has not ended as far as we have heard
         self.reported: int | None = None  # if it lasts so long that the loop knows that it runs
         self._heard_mono = time.monotonic()  # when we last knew that it works
-        self._has_process = False  # the running attempt
+        self._pid: int | None = None  # of the running attempt
         self.idle_since: float | None = None
         self.is_ending = False  # because we said so
         self._is_closed = False
@@ -62,6 +63,13 @@ class StarterLink:
     def waiting(self) -> list[StartOrder]:
         """What has not begun, as far as we have heard."""
         return [order for attempt_id, order in self.orders.items() if attempt_id != self.running]
+
+    @property
+    def unreported(self) -> tuple[LiveAttempt, int] | None:
+        """The running attempt and its PID, if the loop does not know that it runs."""
+        if self.running is None or self.running == self.reported or self._pid is None:
+            return None
+        return self.orders[self.running].attempt, self._pid
 
     @property
     def has_short_ones(self) -> bool:
@@ -115,7 +123,7 @@ class StarterLink:
     def heard(self, attempt_id: int, record: Record) -> None:
         """This has become of an attempt."""
         self.running = None if record.has_ended else attempt_id
-        self._has_process = record.pid is not None
+        self._pid = record.pid
         self._heard_mono = time.monotonic()
 
     def is_stuck(self, patience_s: float) -> bool:
@@ -123,7 +131,7 @@ class StarterLink:
 
         A fork has none of its host's other threads, and so may wait for ever for a lock that one of them had.
         """
-        runs = self.running is not None and self._has_process
+        runs = self.running is not None and self._pid is not None
         return bool(self.orders) and not runs and time.monotonic() - self._heard_mono > patience_s
 
     def hear(self) -> None:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from duckrow.core.jobs.attempt import LiveAttempt
 from duckrow.core.named_tuple import NamedTuple
 from duckrow.core.ports import Reactor, StartOrder
 from duckrow.engines.local.keeper.journal import LEFT, JournalWriter, Record
@@ -158,14 +159,13 @@ class Starters:
     # -- hearing ----------------------------------------------------------------------------------------------
 
     def news(self) -> Iterator[StarterNews]:
-        """What became of their attempts, in this order, also if somebody asks again before all of it has been told."""
-        if not self._starter_of:
+        """What became of their attempts until now, in this order, also if somebody asks again before all is told."""
+        if self._starter_of:
+            self._news.extend(self._journal.news().items())
+        else:
             self._journal.skip_news()  # the host's own
             self._news.clear()
-        while self._starter_of:
-            self._news.extend(self._journal.news().items())
-            if not self._news:
-                break
+        while self._news:
             attempt_id, record = self._news.popleft()
             link = self._starter_of.get(attempt_id)
             if link is None:
@@ -176,6 +176,10 @@ class Starters:
                 self._over(link, attempt_id, record)
             yield StarterNews(order, record)
         self._look_again()
+
+    def unreported(self) -> list[tuple[LiveAttempt, int]]:
+        """Those that run, with their PIDs, as far as we have heard, of which the loop does not know that."""
+        return [found for link in self._links if (found := link.unreported) is not None]
 
     def know_of_start(self, attempt_id: int) -> bool:
         """The loop learns now that it runs; False if it has ended, as far as we have heard."""
