@@ -167,6 +167,22 @@ def test_a_gpu_that_is_lost_says_so(machine: Duckrow, gpus: FakeGpus) -> None:
     assert second["problem"].startswith("it does not ")
 
 
+def test_a_run_on_a_gpu_that_is_not_there_says_so_and_uses_the_others(duckrow: Duckrow, gpus: FakeGpus) -> None:
+    gpus.add("NVIDIA H200", memory_mb=102_400)
+    duckrow.env |= gpus.env()
+    told = duckrow("run", "--devices", "0,3", stdin="true\ntrue\n").stderr
+    assert "duckrow: The driver lists no GPU 3, only GPU 0. Is --devices right?\n" in told
+    assert [duckrow.job(number)["devices"] for number in (1, 2)] == [["0"], ["0"]]
+
+
+def test_a_gpu_that_was_added_and_is_not_there_is_what_a_job_waits_for(machine: Duckrow) -> None:
+    machine("gpus", "add", "7")
+    for gpu in ("0", "1"):
+        machine("gpus", "remove", gpu)
+    job = machine.submit("--gpus", "1", "true")
+    until(lambda: "the driver lists no GPU 7, only GPUs 0-1" in machine("why", str(job)).stdout, "the reason")
+
+
 def test_without_a_library_it_shows_what_is_held(duckrow: Duckrow) -> None:
     duckrow.up("--devices", "0:24G,1:24G", "--slots", "1")
     for _ in range(2):  # the second time it does not wait for an answer

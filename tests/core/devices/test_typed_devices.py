@@ -7,7 +7,7 @@ import pytest
 from duckrow.core.devices.inventory import cpu_seats, parse_gpus
 from duckrow.core.devices.machine import Machine
 from duckrow.core.devices.policy import KNOBS, Policy
-from duckrow.core.devices.typed_devices import left_out_by_size, preferred_elsewhere, without_meaning
+from duckrow.core.devices.typed_devices import left_out_by_size, missing_gpus, preferred_elsewhere, without_meaning
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,16 @@ def test_a_gpu_of_unknown_size_beside_others_is_told(sizes: dict[str, int], sent
 def test_a_cpu_slot_needs_no_size() -> None:
     seats = parse_gpus(["0"]) + cpu_seats(1)
     assert left_out_by_size(seats, Machine(total_mb={"0": 24576})) is None
+
+
+@pytest.mark.parametrize(
+    ("gpus", "listed", "sentence"),
+    [
+        (["0", "1"], ["0", "1", "2"], None),
+        (["0", "1"], [], None),  # nobody has asked the driver, or there is none
+        (["0", "1"], ["0"], "the driver lists no GPU 1, only GPU 0"),
+        (["5", "6", "7"], ["0", "1", "2", "3", "5"], "the driver lists no GPU 6-7, only GPUs 0-3,5"),
+    ],
+)
+def test_gpus_that_the_driver_does_not_list_are_named(gpus: list[str], listed: list[str], sentence: str | None) -> None:
+    assert missing_gpus(gpus, Machine(models=dict.fromkeys(listed, "H200"))) == sentence

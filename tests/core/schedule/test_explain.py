@@ -319,6 +319,21 @@ def test_whom_a_job_for_a_whole_gpu_waits_for_is_told_and_what_to_type() -> None
     assert explain(waiting(1, machine=TWO._replace(neighbours={"0": [bob]}))) == [SOON]
 
 
+def test_for_a_gpu_that_the_driver_does_not_list_nobody_waits_until_people_are_gone() -> None:
+    bob = Neighbour("bob", "python", 7, 2048)
+    machine = TWO._replace(unread=["1"], models={"0": "H200"})
+    assert explain(waiting(1, machine=machine, booked={"0": WHOLE})) == [
+        "it needs 1 GPU; 0 of 2 are free",
+        "the driver lists no GPU 1, only GPU 0",
+    ]
+    assert explain(waiting(1, machine=machine._replace(neighbours={"0": [bob]}))) == [
+        "it needs 1 GPU; 0 of 2 are free",
+        "GPU 0 is used by bob's python (process 7, 2G)",
+        "the driver lists no GPU 1, only GPU 0",
+        "it waits until other people's processes are gone (--share-gpus: start beside them)",
+    ]
+
+
 def test_politeness_is_no_reason_where_there_is_no_room_anyway() -> None:
     full = {"0": WHOLE, "1": WHOLE}
     assert explain(waiting(1, machine=TWO._replace(policy=Policy(max_gpus=2)), booked=full)) == [

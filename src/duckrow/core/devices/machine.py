@@ -53,6 +53,10 @@ class Machine(NamedTuple):
         free = WHOLE - booked.get(device, 0) - self.pressure.get(device, 0)
         return self.total_mb[device] * free / WHOLE
 
+    def missing(self, gpus: Iterable[str]) -> list[str]:
+        """Those of these GPUs that the driver does not list, though it lists others."""
+        return [gpu for gpu in gpus if gpu not in self.models] if self.models else []
+
     # -- jobs about which nothing is known ---------------------------------------------------------------------
 
     def guess_of(self, device: str) -> int | None:

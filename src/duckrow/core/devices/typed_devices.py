@@ -37,6 +37,16 @@ def without_meaning(knobs: Mapping[str, Any], jobs_per_gpu: int | None, packs: b
     return f"there is no GPU here, so {' and '.join(typed)} {'changes' if len(typed) == 1 else 'change'} nothing."
 
 
+def missing_gpus(gpus: Sequence[str], machine: Machine) -> str | None:
+    """Which of these GPUs the driver does not list, though it lists others."""
+    missing, known = machine.missing(gpus), list(machine.models)
+    if not missing:
+        return None
+    return (
+        f"the driver lists no GPU {as_ranges(missing)}, only {'GPU' if len(known) == 1 else 'GPUs'} {as_ranges(known)}"
+    )
+
+
 def left_out_by_size(seats: Sequence[Seat], machine: Machine, chosen_by: str = "") -> str | None:
     """Which GPUs get no job that asks for memory, because their own is unknown, while others' is known."""
     gpus = gpus_in(seats)

@@ -168,7 +168,9 @@ def _memory_reasons(job: WaitingJob, gpus: Sequence[str]) -> list[str]:
             told.append(_locked(gpu, job.machine.locked_by[gpu]))
             continue
         if _is_unread(job.machine, gpu):
-            told.append(f"the free memory of GPU {gpu} is unknown, so nothing starts there")
+            told.append(
+                _missing(job.machine, gpu) or f"the free memory of GPU {gpu} is unknown, so nothing starts there"
+            )
             continue
         if gpu not in job.machine.total_mb:
             continue  # we name its holder anyway
@@ -211,10 +213,17 @@ def _neighbour_reasons(job: WaitingJob, usable: Sequence[Seat]) -> list[str]:
         elif users:
             reasons.append(f"GPU {gpu} is used by {', '.join(map(str, users))}")
         elif gpu in machine.unread:
-            reasons.append(f"the driver does not say who is using GPU {gpu}")
-    if reasons and not machine.policy.only_idle:
+            reasons.append(_missing(machine, gpu) or f"the driver does not say who is using GPU {gpu}")
+    waits_for_people = len(left_alone) > len(machine.missing(left_alone))
+    if waits_for_people and not machine.policy.only_idle:
         reasons.append("it waits until other people's processes are gone (--share-gpus: start beside them)")
     return reasons
+
+
+def _missing(machine: Machine, gpu: str) -> str | None:
+    from duckrow.core.devices.typed_devices import missing_gpus  # few GPUs are silent
+
+    return missing_gpus([gpu], machine)
 
 
 def _is_unread(machine: Machine, gpu: str) -> bool:

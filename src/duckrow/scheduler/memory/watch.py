@@ -47,9 +47,9 @@ class Watch:
         misplaced_attempts: MisplacedAttempts,
         shown_readings: ShownReadings,
         broken_gpus: BrokenGpus,
-        note_machine: Callable[[Machine], None],
+        met_gpus: Callable[[], None],
     ) -> None:
-        """`note_machine`: called with what the library says about the machine, for others to read."""
+        """`met_gpus`: called when the library has listed the GPUs."""
         self._state = state
         self._store = store
         self._engine = engine
@@ -60,7 +60,7 @@ class Watch:
         self._misplaced_attempts = misplaced_attempts
         self._shown_readings = shown_readings
         self._broken_gpus = broken_gpus
-        self._note_machine = note_machine
+        self._met_gpus = met_gpus
         self._reader: GpuReader | None = None
 
     # -- what placement asks ----------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Watch:
         devices, readings = answer
         if devices and not self._state.gpus.devices:
             self._state.gpus.meet(devices)
-            self._note_machine(self._state.gpus.machine)
+            self._met_gpus()
         owners = self._owners(readings)
         self._state.observation.note(readings, self._tenants(), owners, self._booked_elsewhere())
         self._broken_gpus.read(readings, now)

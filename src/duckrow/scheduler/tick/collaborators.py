@@ -112,6 +112,16 @@ def _watch(state: HostState, ports: HostPorts, learning: Learning, broken_gpus: 
     unseen_memory = UnseenMemory(state, root, reactor, observer, learning.keeps_others_away)
     misplaced_attempts = MisplacedAttempts(state, store.events, observer)
     shown_readings = ShownReadings(state, store.readings, HistoryWriter(database))
+
+    def met_gpus() -> None:
+        """The driver has listed the GPUs."""
+        from duckrow.core.devices.typed_devices import missing_gpus  # runs on CPU slots meet none
+
+        host.rows.note_machine(host.id, state.gpus.machine)
+        missing = missing_gpus(state.gpus.watched, state.gpus.machine)
+        if missing:
+            observer.trouble(f"{missing[0].upper()}{missing[1:]}. Is --devices right?")
+
     return Watch(
         state,
         store.use,
@@ -123,5 +133,5 @@ def _watch(state: HostState, ports: HostPorts, learning: Learning, broken_gpus: 
         misplaced_attempts,
         shown_readings,
         broken_gpus,
-        lambda machine: host.rows.note_machine(host.id, machine),
+        met_gpus,
     )
