@@ -28,6 +28,7 @@ from duckrow.engines.local.cgroups.attempt_group import AttemptGroup
 from duckrow.engines.local.cgroups.cgroups import Cgroups
 from duckrow.engines.local.processes.processes import DAEMON_TAG, TAG
 from duckrow.kernel.process import environment_of
+from duckrow.scheduler.reactor import EpollReactor
 from duckrow.store.folder.state_folder import Folder
 from duckrow.store.hosts import is_alive
 from duckrow.store.sqlite import database_lock
@@ -301,6 +302,13 @@ def duckrow(tmp_path: Path) -> Iterator[Duckrow]:
     program = Duckrow(tmp_path / "state", work)
     yield program
     program.kill_everything()
+
+
+@pytest.fixture
+def reactor() -> Iterator[EpollReactor]:
+    reactor = EpollReactor()
+    yield reactor
+    reactor.close()
 
 
 @pytest.fixture(autouse=True)

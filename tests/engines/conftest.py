@@ -5,15 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from duckrow.scheduler.reactor import EpollReactor
-
-
-@pytest.fixture
-def reactor() -> Iterator[EpollReactor]:
-    reactor = EpollReactor()
-    yield reactor
-    reactor.close()
-
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:

@@ -12,13 +12,6 @@ from duckrow.scheduler.reactor import EpollReactor
 
 
 @pytest.fixture
-def reactor() -> Iterator[EpollReactor]:
-    reactor = EpollReactor()
-    yield reactor
-    reactor.close()
-
-
-@pytest.fixture
 def pipes() -> Iterator[list[tuple[int, int]]]:
     made = [os.pipe() for _ in range(2)]
     yield made
