@@ -167,6 +167,7 @@ def test_a_device_is_free_when_nothing_of_a_lost_job_is_left(duckrow: Duckrow) -
     pid_file = duckrow.work / "child"
     pid = until(lambda: pid_file.exists() and pid_file.read_text().strip(), "its child")
     following = duckrow.submit("--gpus", "1", "--", f"! grep -q '^State:.[RSDT]' /proc/{pid}/status")
+    duckrow.wait_for(job, "running")  # its PID is recorded
     kill_daemon_and_keeper(duckrow)
     first = int(duckrow.sql("SELECT pid FROM attempts")[0][0])
     (duckrow.work / "gate").touch()
