@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from duckrow.core.ports import StartOrder
 from duckrow.engines.local.keeper.journal import SILENT, SPOKE
+from duckrow.engines.local.starters import starter as starter_module
 from duckrow.engines.local.starters import starters as starters_module
 from duckrow.engines.local.starters.starter_link import StarterLink
 from tests.engines.starters.host import StarterHost
@@ -234,3 +236,24 @@ def test_we_know_that_one_runs_until_we_hear_of_its_end(host: StarterHost) -> No
     host.unblock()
     host.wait_for_ends(line)
     assert not host.starters.know_of_start(line[0].attempt.id)
+
+
+@pytest.mark.parametrize(("cores", "pause_s"), [({0}, starter_module.LOOK_S), ({0, 1}, starters_module._BESIDE_S)])
+def test_we_look_less_often_if_that_takes_a_core_from_a_starter(
+    host: StarterHost, monkeypatch: pytest.MonkeyPatch, cores: set[int], pause_s: float
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores)
+    pauses: list[float] = []
+    later = host.reactor.later
+
+    def noted(seconds: float, call: Callable[[], None]) -> None:
+        pauses.append(seconds)
+        later(seconds, call)
+
+    monkeypatch.setattr(host.reactor, "later", noted)
+    line = host.line(host.blocked(), "true", "true")
+    give(host, line)
+    host.wait_for_process(line[0])
+    assert set(pauses) == {pause_s}
+    host.unblock()
+    host.wait_for_ends(line)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 LOOK_S = 0.01
-"""How often the host looks by itself for ends of jobs. It is told of those of jobs that last longer."""
+"""How often the host looks by itself for ends of jobs, at least. It is told of those of jobs that last longer."""
 
 END = signal.SIGUSR2
 """From its host: end now."""

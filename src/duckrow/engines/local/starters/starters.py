@@ -24,6 +24,7 @@ from duckrow.engines.local.starters.starter_link import StarterLink
 _SHORTEST_LINE = 3  # that a process is forked for
 _MOST_FAILURES, _FAILURES_S = 3, 60.0  # if that many end by themselves within this time, such jobs are not for them
 _PATIENCE_S = 2.0  # a starter that neither begins an attempt nor has one that runs must be stuck
+_BESIDE_S = 0.004  # how often we look if that takes a core from no starter, so that no line runs dry
 _IDLE_S = 10.0  # a starter without work ends after this time
 _CLOSE_S, _DYING_S = 0.5, 0.0002  # how long, and how often, we wait for starters that end because we do
 
@@ -142,7 +143,7 @@ class Starters:
 
     def _forked(self) -> StarterLink | None:
         """A new starter; None if there are enough, or none are of use."""
-        if len(self._links) >= len(os.sched_getaffinity(0)):
+        if not self._has_free_core:
             return None
         if len(self._failed) == _MOST_FAILURES and time.monotonic() - self._failed[0] < _FAILURES_S:
             return None
@@ -220,7 +221,11 @@ class Starters:
         """Nobody tells of attempts that end at once, as that would take longer than many of them."""
         if not self._looks_again and any(link.has_short_ones for link in self._links):
             self._looks_again = True
-            self._reactor.later(LOOK_S, self._look_now)
+            self._reactor.later(_BESIDE_S if self._has_free_core else LOOK_S, self._look_now)
+
+    @property
+    def _has_free_core(self) -> bool:
+        return len(self._links) < len(os.sched_getaffinity(0))
 
     def _look_now(self) -> None:
         self._looks_again = False
