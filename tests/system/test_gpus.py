@@ -171,7 +171,7 @@ def test_a_run_on_a_gpu_that_is_not_there_says_so_and_uses_the_others(duckrow: D
     gpus.add("NVIDIA H200", memory_mb=102_400)
     duckrow.env |= gpus.env()
     told = duckrow("run", "--devices", "0,3", stdin="true\ntrue\n").stderr
-    assert "duckrow: The driver lists no GPU 3, only GPU 0. Is --devices right?\n" in told
+    assert "duckrow: The driver lists no GPU 3, only GPU 0. To see them: duckrow gpus\n" in told
     assert [duckrow.job(number)["devices"] for number in (1, 2)] == [["0"], ["0"]]
 
 

@@ -118,9 +118,10 @@ def _watch(state: HostState, ports: HostPorts, learning: Learning, broken_gpus: 
         from duckrow.core.devices.typed_devices import missing_gpus  # runs on CPU slots meet none
 
         host.rows.note_machine(host.id, state.gpus.machine)
-        missing = missing_gpus(state.gpus.watched, state.gpus.machine)
+        meant = [state.gpus.name_of(gpu) for gpu in state.gpus.watched]  # a UUID may have come before it could be asked
+        missing = missing_gpus(meant, state.gpus.machine)
         if missing:
-            observer.trouble(f"{missing[0].upper()}{missing[1:]}. Is --devices right?")
+            observer.trouble(f"{missing[0].upper()}{missing[1:]}. To see them: duckrow gpus")
 
     return Watch(
         state,
